@@ -1,0 +1,29 @@
+"""Shoal: reinforcement learning on batches of environments.
+
+Importing this package does nothing and loads nothing; each name below is fetched when it is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_LAZY = {
+    "make": "shoal.registry",
+    "Batch": "shoal.vector.batch",
+    "Step": "shoal.vector.batch",
+}
+
+__all__ = ["__version__", *_LAZY]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'shoal' has no attribute {name!r}")
+    return getattr(importlib.import_module(_LAZY[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

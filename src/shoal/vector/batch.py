@@ -1,0 +1,223 @@
+"""The contract: what every batch of environments promises. Read this file first.
+
+A *lane* is one environment; a *batch* is many lanes behind one `gymnasium.vector.VectorEnv`.
+B = num_envs is the leading axis of every array. Beyond Gymnasium, a batch promises:
+
+- **Lanes are independent.** Lane i's trajectory depends on (seed, i, its actions) and nothing else: not on the
+  backend, the number of threads or workers, or how many other lanes there are.
+- **Autoreset is explicit.** `metadata["autoreset_mode"]` is kept to the letter:
+  SAME_STEP (default): `step` returns the first observation of the new episode; the last one of the old episode is
+  in `info["final_obs"]`. NEXT_STEP: the step after an end ignores its action and returns the reset observation with
+  reward 0. DISABLED: an ended lane must be reset with `reset(options={"reset_mask": mask})` before the next step.
+- **Infos are dense.** Every info is an array with leading axis B, never a list of dicts. Where an episode ended in
+  this step (and only then) the keys `episode` {r, l, t} + `_episode` are present, and under SAME_STEP also
+  `final_obs` + `_final_obs` and `final_info` + `_final_info`. `_x` is the [B] mask of the rows of `x` that mean
+  something; the other rows are unspecified.
+- **No hidden copies.** `step_into` writes into buffers that the caller owns. `step` uses buffers of the batch and
+  copies them unless `copy=False`, in which case what it returns is valid until the next call.
+- **State is a value.** `set_state(get_state())` changes nothing, bit for bit; the value is plain arrays.
+- **Masks are first class.** A batch whose lanes forbid actions has `has_action_mask` and delivers
+  `info["action_mask"]` [B, A], True = allowed, for the observation just returned.
+- **Faults are loud.** Bad input and broken lanes raise a `ShoalError` that names the lane and the remedy; nothing
+  has moved when an action is refused.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from shoal.errors import ConfigError, StateError
+from shoal.vector.spaces import copy_tree, empty_batch, num_actions
+
+Array = Any  # numpy.ndarray or torch.Tensor
+Tree = Any  # an Array, or a dict or tuple of Trees, as the space has it
+State = dict[str, np.ndarray]
+
+
+class Step(NamedTuple):
+    """Buffers that one step fills. Leading axis B, one row per lane."""
+
+    obs: Tree  # [B, *obs]       what to act on next; already reset where an episode ended (SAME_STEP)
+    reward: Array  # [B]         float32
+    terminated: Array  # [B]     bool: the task ended, nothing lies beyond
+    truncated: Array  # [B]      bool: the clock ended, bootstrap from final_obs
+    final_obs: Tree  # [B, *obs] true successor, written only in rows where an episode ended (SAME_STEP)
+    action_mask: Array | None = None  # [B, A] bool, True = allowed in obs; None if the lanes have no mask
+
+
+class Batch(VectorEnv):
+    """Many lanes behind one contract. `step` is `step_into` on buffers of our own.
+
+    A backend calls `super().__init__` once it knows its spaces and implements `_reset_lanes`, `_step_lanes`,
+    `_get_state` and `_set_state`.
+    """
+
+    def __init__(
+        self,
+        num_envs: int,
+        single_observation_space: gym.Space,
+        single_action_space: gym.Space,
+        *,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
+        has_action_mask: bool = False,
+        copy: bool = True,
+        metadata: dict[str, Any] | None = None,
+    ) -> None:
+        self.num_envs = check_num_envs(num_envs)
+        self.single_observation_space = single_observation_space
+        self.single_action_space = single_action_space
+        self.observation_space = batch_space(single_observation_space, num_envs)
+        self.action_space = batch_space(single_action_space, num_envs)
+        self.autoreset_mode = check_autoreset_mode(autoreset_mode)
+        self.metadata = {**(metadata or {}), "autoreset_mode": self.autoreset_mode}
+        self.has_action_mask = has_action_mask
+        self.copy = copy
+        self._buffers: Step | None = None
+        self._was_reset = False
+
+    # ------------------------------------------------------------------ what a user calls
+
+    def reset(
+        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Tree, dict[str, Any]]:
+        """Begin new episodes. Returns obs [B, *obs] and infos.
+
+        Args:
+            seed: an int starts every lane's random stream anew from (seed, lane); a list gives each lane its own;
+                None continues the streams (fresh entropy the first time).
+            options: `{"reset_mask": [B] bool}` resets only these lanes and leaves the others untouched.
+        """
+        if self._buffers is None:
+            self._buffers = self.empty_step()
+        info = self.reset_into(self._buffers, seed=seed, options=options)
+        return (copy_tree(self._buffers.obs), copy_tree(info)) if self.copy else (self._buffers.obs, info)
+
+    def step(self, actions: Array) -> tuple[Tree, Array, Array, Array, dict[str, Any]]:
+        """Step every lane. Takes [B, *action]; returns obs, reward, terminated, truncated, info."""
+        out = self._buffers
+        if out is None:
+            out = self._buffers = self.empty_step()
+        info = self.step_into(actions, out)
+        if self.copy:
+            return copy_tree(out.obs), out.reward.copy(), out.terminated.copy(), out.truncated.copy(), copy_tree(info)
+        return out.obs, out.reward, out.terminated, out.truncated, info
+
+    def reset_into(
+        self, out: Step, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """`reset` into the caller's buffers. Rows of lanes that are not reset keep what they hold."""
+        self._refuse_if_closed("reset")
+        mask = check_reset_mask(options, self.num_envs)
+        if mask is not None and not self._was_reset:
+            raise StateError("reset(options={'reset_mask': ...}) came before any full reset. Call reset() once first.")
+        info = self._reset_lanes(out, check_seed(seed, self.num_envs), mask, options or {})
+        self._was_reset = True
+        return info
+
+    def step_into(self, action: Array, out: Step) -> dict[str, Any]:
+        """`step` into the caller's buffers (see `empty_step`). The infos returned are valid until the next call."""
+        if not self._was_reset or self.closed:
+            self._refuse_if_closed("step")
+            raise StateError("step() came before reset(). Call reset() first to begin the episodes.")
+        return self._step_lanes(action, out)
+
+    def empty_step(self) -> Step:
+        """Buffers of the right shapes and types for one step of this batch."""
+        space, B = self.single_observation_space, self.num_envs
+        mask = np.ones((B, num_actions(self.single_action_space)), np.bool_) if self.has_action_mask else None
+        flags = np.zeros((2, B), np.bool_)
+        return Step(empty_batch(space, B), np.zeros(B, np.float32), flags[0], flags[1], empty_batch(space, B), mask)
+
+    def get_state(self) -> State:
+        """Everything the batch remembers, as a flat dict of plain arrays that the caller owns."""
+        self._refuse_if_closed("get_state")
+        if not self._was_reset:
+            raise StateError("get_state() came before reset(): there are no episodes to save yet.")
+        return self._get_state()
+
+    def set_state(self, state: State) -> None:
+        """Go back to what `get_state` returned, exactly. The next `step` continues from there."""
+        self._refuse_if_closed("set_state")
+        self._set_state(state)
+        self._was_reset = True
+
+    # ------------------------------------------------------------------ what a backend writes
+
+    @abstractmethod
+    def _reset_lanes(
+        self, out: Step, seed: list[int | None] | int | None, mask: np.ndarray | None, options: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Reset the lanes in `mask` (all if None): write rows of `out.obs` (and `out.action_mask`), return infos."""
+
+    @abstractmethod
+    def _step_lanes(self, action: Array, out: Step) -> dict[str, Any]:
+        """Check the actions, step, fill `out`, return infos."""
+
+    @abstractmethod
+    def _get_state(self) -> State: ...
+
+    @abstractmethod
+    def _set_state(self, state: State) -> None: ...
+
+    # ------------------------------------------------------------------ shared checks
+
+    def _refuse_if_closed(self, call: str) -> None:
+        if self.closed:
+            raise StateError(f"{call}() came after close(). Make a new batch to go on.")
+
+
+def check_num_envs(num_envs: Any) -> int:
+    """`num_envs` as an int of at least 1, or a `ConfigError`."""
+    if isinstance(num_envs, bool) or not isinstance(num_envs, int | np.integer):
+        raise ConfigError(f"num_envs={num_envs!r} is not a whole number. Pass an int of at least 1.")
+    if num_envs < 1:
+        raise ConfigError(f"num_envs={num_envs} makes no batch. Pass an int of at least 1.")
+    return int(num_envs)
+
+
+def check_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
+    """The `AutoresetMode` meant by a member or by its name in any spelling ("same_step", "SameStep")."""
+    if isinstance(mode, AutoresetMode):
+        return mode
+    wanted = str(mode).replace("_", "").lower()
+    for member in AutoresetMode:
+        if member.value.lower() == wanted:
+            return member
+    raise ConfigError(f"autoreset_mode={mode!r} is unknown. Use 'same_step', 'next_step' or 'disabled'.")
+
+
+def check_seed(seed: Any, num_envs: int) -> int | list[int | None] | None:
+    """A seed as `reset` takes it, or a `ConfigError`."""
+    if seed is None:
+        return None
+    if isinstance(seed, int | np.integer) and not isinstance(seed, bool):
+        if seed < 0:
+            raise ConfigError(f"seed={seed} is negative. Seeds are whole numbers from 0.")
+        return int(seed)
+    if isinstance(seed, list | tuple | np.ndarray):
+        if len(seed) != num_envs:
+            raise ConfigError(f"reset() got {len(seed)} seeds for {num_envs} lanes. Pass one int, or one seed per lane.")
+        if all(s is None or (isinstance(s, int | np.integer) and s >= 0) for s in seed):
+            return [None if s is None else int(s) for s in seed]
+    raise ConfigError(f"seed={seed!r} is no seed. Pass an int from 0, one such int per lane, or None.")
+
+
+def check_reset_mask(options: dict[str, Any] | None, num_envs: int) -> np.ndarray | None:
+    """The [B] bool mask in `options["reset_mask"]`, or None where all lanes are meant."""
+    mask = None if options is None else options.get("reset_mask")
+    if mask is None:
+        return None
+    mask = np.asarray(mask)
+    if mask.shape != (num_envs,) or mask.dtype != np.bool_:
+        raise ConfigError(
+            f"reset_mask has shape {mask.shape} and type {mask.dtype}; it must be {num_envs} booleans, one per lane."
+        )
+    if not mask.any():
+        raise ConfigError("reset_mask selects no lane. Set at least one entry to True.")
+    return mask

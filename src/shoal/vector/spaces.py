@@ -1,0 +1,111 @@
+"""Helpers over Gymnasium spaces: buffers, copies, and checks of actions. B = num_envs is the leading axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from shoal.errors import ActionError, ConfigError
+
+Tree = Any
+
+
+def empty_batch(space: gym.Space, *leading: int) -> Tree:
+    """Zeros of shape [*leading, *space] in the tree that `space` describes."""
+    if isinstance(space, gym.spaces.Dict):
+        return {key: empty_batch(sub, *leading) for key, sub in space.spaces.items()}
+    if isinstance(space, gym.spaces.Tuple):
+        return tuple(empty_batch(sub, *leading) for sub in space.spaces)
+    if space.shape is None or space.dtype is None:
+        raise ConfigError(
+            f"{space} has no fixed shape, so lanes cannot share one array. "
+            "Use Box, Discrete, MultiDiscrete, MultiBinary, or a Dict or Tuple of these."
+        )
+    return np.zeros((*leading, *space.shape), space.dtype)
+
+
+def copy_tree(tree: Tree) -> Tree:
+    """A copy that shares no memory: dicts and tuples are rebuilt, arrays copied."""
+    if isinstance(tree, dict):
+        return {key: copy_tree(value) for key, value in tree.items()}
+    if isinstance(tree, tuple):
+        return tuple(copy_tree(value) for value in tree)
+    return tree.clone() if hasattr(tree, "clone") else tree.copy()
+
+
+def index_tree(tree: Tree, index: Any) -> Tree:
+    """`leaf[index]` for every leaf: one lane, one time step, or a slice of either."""
+    if isinstance(tree, dict):
+        return {key: index_tree(value, index) for key, value in tree.items()}
+    if isinstance(tree, tuple):
+        return tuple(index_tree(value, index) for value in tree)
+    return tree[index]
+
+
+def assign_tree(target: Tree, index: Any, value: Tree) -> None:
+    """`target_leaf[index] = value_leaf` for every leaf, in place."""
+    if isinstance(target, dict):
+        for key, sub in target.items():
+            assign_tree(sub, index, value[key])
+    elif isinstance(target, tuple):
+        for sub, part in zip(target, value, strict=True):
+            assign_tree(sub, index, part)
+    else:
+        target[index] = value
+
+
+def num_actions(space: gym.Space) -> int:
+    """Width of an action mask: the choices of a Discrete, or of all parts of a MultiDiscrete side by side."""
+    if isinstance(space, gym.spaces.Discrete):
+        return int(space.n)
+    if isinstance(space, gym.spaces.MultiDiscrete) and space.nvec.ndim == 1:
+        return int(space.nvec.sum())
+    raise ConfigError(f"Action masks need a Discrete or a flat MultiDiscrete action space, not {space}.")
+
+
+def as_actions(action: Any, space: gym.Space, num_envs: int) -> np.ndarray:
+    """`action` as a C-contiguous array [B, *space] of the type of `space`; `ActionError` if it is not one.
+
+    The shape and the kind of number are checked here; the range is the backend's to check (a compiled loop does it
+    for nothing).
+    """
+    array = action.detach().cpu().numpy() if hasattr(action, "detach") else np.asarray(action)
+    shape = (num_envs, *space.shape)  # type: ignore[misc]
+    if array.shape != shape:
+        got = len(array) if array.ndim else "a single number"
+        raise ActionError(
+            f"step() got {got} actions of shape {array.shape} for {num_envs} environments. "
+            f"Pass one action per environment, shape {shape}."
+        )
+    if array.dtype != space.dtype:
+        if array.dtype.kind not in "biuf" or (space.dtype.kind in "biu" and array.dtype.kind == "f"):  # type: ignore[union-attr]
+            raise ActionError(f"step() got actions of type {array.dtype}; {space} takes {space.dtype}.")
+        array = array.astype(space.dtype)
+    return np.ascontiguousarray(array)
+
+
+def check_action_range(action: np.ndarray, space: gym.Space) -> None:
+    """`ActionError` naming the first lane whose action lies outside `space`. For backends without a compiled check."""
+    if isinstance(space, gym.spaces.Discrete):
+        bad = (action < space.start) | (action >= space.start + space.n)
+        allowed = f"{space.start}..{space.start + space.n - 1}"
+    elif isinstance(space, gym.spaces.MultiDiscrete):
+        bad = (action < space.start) | (action >= space.start + space.nvec)
+        allowed = f"{space.start.tolist()} up to {(space.start + space.nvec - 1).tolist()}"
+    elif isinstance(space, gym.spaces.Box):
+        bad = ~((action >= space.low) & (action <= space.high))  # negated, so that NaN counts as outside
+        allowed = f"{space.low.min()}..{space.high.max()}"
+    else:
+        return
+    if bad.any():
+        lane = int(np.argwhere(bad)[0][0])
+        raise_action_outside(lane, action[lane], allowed)
+
+
+def raise_action_outside(lane: int, value: Any, allowed: str) -> None:
+    """The one sentence for an action outside its space, whichever backend found it."""
+    what = "NaN" if np.any(np.isnan(value)) else "outside the action space"
+    shown = value.tolist() if isinstance(value, np.ndarray) else value
+    raise ActionError(f"The action of lane {lane} is {what}: {shown}. Allowed is {allowed}; no lane has moved.")
