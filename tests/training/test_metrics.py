@@ -48,24 +48,30 @@ def test_tensorboard_reads_the_events(tmp_path):
 
 def test_monitor_is_in_sb3s_format(tmp_path):
     log = MetricsLog(tmp_path, "cartpole")
-    log.episodes(np.array([1.5, -2.0], np.float32), np.array([10, 20]), np.array([0.25, 0.5]))
+    log.episodes(np.array([1.5, -2.0], np.float32), np.array([10, 20]), 0.25)
+    log.episodes(np.array([3.0]), np.array([5]), 0.5)
     log.close()
     with open(tmp_path / "monitor.csv") as file:
         first = file.readline()
         rows = list(csv.DictReader(file))
     assert first[0] == "#"
     assert json.loads(first[1:])["env_id"] == "cartpole"
-    assert [(float(row["r"]), int(row["l"]), float(row["t"])) for row in rows] == [(1.5, 10, 0.25), (-2.0, 20, 0.5)]
+    assert [(float(row["r"]), int(row["l"]), float(row["t"])) for row in rows] == [
+        (1.5, 10, 0.25),
+        (-2.0, 20, 0.25),
+        (3.0, 5, 0.5),
+    ]
 
 
 def test_files_are_cut_back_to_a_checkpoint(tmp_path):
     log = MetricsLog(tmp_path, "w")
     log.row(1, {"a": 1.0})
-    log.episodes(np.ones(1), np.ones(1, int), np.ones(1))
+    log.episodes(np.ones(1), np.ones(1, int), 1.0)
     lengths = log.sync()
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     log.row(2, {"a": 2.0})
-    log.episodes(np.ones(5), np.ones(5, int), np.ones(5))
+    log.evaluation(2, {"mean": 1.0})
+    log.episodes(np.ones(5), np.ones(5, int), 2.0)
     log.close()
     again = MetricsLog(tmp_path, "w", lengths)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

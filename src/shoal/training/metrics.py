@@ -1,6 +1,6 @@
-"""What a run writes down while it trains: metrics.jsonl, TensorBoard events and monitor.csv.
+"""What a run writes down while it trains: metrics.jsonl, evaluations.jsonl, TensorBoard events and monitor.csv.
 
-All three only grow. A checkpoint remembers how long each file was, and a resumed run cuts them back to that length,
+All four only grow. A checkpoint remembers how long each file was, and a resumed run cuts them back to that length,
 so nothing is counted twice. Keys under `time/` other than `DETERMINISTIC_TIME` are wall-clock measurements; every
 other value repeats exactly when the run is repeated.
 """
@@ -13,6 +13,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Mapping
+from io import BufferedRandom, BufferedWriter
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ class LogFile:
         self.path = path
         with self._explained():
             if length is None:
-                self._file = open(path, "xb")  # noqa: SIM115 — open as long as the run
+                self._file: BufferedWriter | BufferedRandom = open(path, "xb")  # noqa: SIM115 — open as long as the run
                 self.append(opening)
             else:
                 have = path.stat().st_size if path.exists() else 0
@@ -97,13 +98,14 @@ class EpisodeWindow:
 
 
 class MetricsLog:
-    """The three files of a run folder behind two calls, `row` and `episodes`."""
+    """The log files of a run folder behind three calls: `row`, `evaluation` and `episodes`."""
 
     def __init__(self, folder: Path, env_id: str, lengths: Mapping[str, int] | None = None) -> None:
         """Begin the files, or continue those whose `lengths` a checkpoint remembers."""
         now = time.time()
         openings = {
             "metrics.jsonl": b"",
+            "evaluations.jsonl": b"",
             "monitor.csv": f"#{json.dumps({'t_start': now, 'env_id': env_id})}\nr,l,t\n".encode(),
             f"events.out.tfevents.{int(now)}.shoal": version_event(now),
         }
@@ -111,7 +113,7 @@ class MetricsLog:
             self._files = {name: LogFile(folder / name, opening) for name, opening in openings.items()}
         else:
             self._files = {name: LogFile(folder / name, b"", length) for name, length in lengths.items()}
-        self._rows, self._monitor, self._events = self._files.values()
+        self._rows, self._evaluations, self._monitor, self._events = self._files.values()
 
     def row(self, step: int, metrics: Mapping[str, float]) -> None:
         """One line of metrics at `step`; NaN and infinity become null, which JSON can say."""
@@ -119,10 +121,14 @@ class MetricsLog:
         self._rows.append(json.dumps({"step": step, **finite}).encode() + b"\n")
         self._events.append(scalars_event(step, time.time(), metrics))
 
-    def episodes(self, returns: np.ndarray, lengths: np.ndarray, seconds: np.ndarray) -> None:
-        """Ended episodes, [N] each; `seconds` since the run began, as Stable-Baselines3's monitor counts."""
-        rows = zip(returns.tolist(), lengths.tolist(), seconds.tolist(), strict=True)
-        self._monitor.append("".join(f"{r:.6f},{n},{t:.6f}\n" for r, n, t in rows).encode())
+    def evaluation(self, step: int, result: Mapping[str, Any]) -> None:
+        """One line of evaluations.jsonl; what of it belongs among the metrics comes through `row`."""
+        self._evaluations.append(json.dumps({"step": step, **result}).encode() + b"\n")
+
+    def episodes(self, returns: np.ndarray, lengths: np.ndarray, seconds: float) -> None:
+        """Episodes [N] known to have ended `seconds` after the run began: how Stable-Baselines3's monitor counts."""
+        rows = zip(returns.tolist(), lengths.tolist(), strict=True)
+        self._monitor.append("".join(f"{r:.6f},{n},{seconds:.6f}\n" for r, n in rows).encode())
 
     def sync(self) -> dict[str, int]:
         """Make all files durable; returns their lengths for a checkpoint to remember."""

@@ -4,9 +4,9 @@
 |---|---|
 | config.json | the resolved configuration; `shoal train --config` with it repeats the run |
 | command.txt, system.json | how it was started, and on what |
-| metrics.jsonl, events.out.tfevents.*, monitor.csv | see `metrics` |
+| metrics.jsonl, evaluations.jsonl, events.out.tfevents.*, monitor.csv | see `metrics` |
 | checkpoints/step_N/, latest, best | see `checkpoint` |
-| evaluations.jsonl, replays/step_N.json | see `evaluate` and `shoal.report.replay` |
+| replays/step_N.json | see `shoal.report.replay` |
 | sections/NAME.json | pages that other tools add to the report, see `shoal.report.sections` |
 | report.html | everything above to look at |
 """
@@ -89,13 +89,16 @@ class Run:
         for listener in self.listeners:
             listener.row(step, row)
 
-    def episodes(self, step: int, returns: Any, lengths: Any, times: Any = None) -> None:
-        """Note episodes that ended by `step`: [N] returns and lengths; `times` are seconds since the run began."""
-        returns, lengths = np.asarray(returns), np.asarray(lengths)
+    def evaluation(self, step: int, result: Mapping[str, Any]) -> None:
+        """Keep the whole result of an evaluation at `step`, a JSON value."""
+        self._log.evaluation(step, result)
+
+    def episodes(self, step: int, returns: Any, lengths: Any) -> None:
+        """Note episodes that ended by `step`: [N] returns and lengths, in the order in which they ended."""
         if len(returns):
-            seconds = np.full(len(returns), self.elapsed) if times is None else np.asarray(times)
+            returns, lengths = np.asarray(returns), np.asarray(lengths)
             self._window.add(returns, lengths)
-            self._log.episodes(returns, lengths, seconds)
+            self._log.episodes(returns, lengths, self.elapsed)
 
     def checkpoint(
         self, step: int, tensors: Mapping[str, Any], meta: dict[str, Any], score: float | None = None
