@@ -14,6 +14,8 @@ _LAZY = {
     "make": "shoal.registry",
     "Batch": "shoal.vector.batch",
     "Step": "shoal.vector.batch",
+    "Kernel": "shoal.vector.kernel",
+    "record": "shoal.vector.kernel",
 }
 
 __all__ = ["__version__", *_LAZY]
