@@ -139,7 +139,7 @@ def _make_from_env(env: Any, num_envs: int, backend: str, options: dict[str, Any
 
 
 def register_in_gymnasium() -> None:
-    """Called by Gymnasium when it is imported, through the entry point in our package's metadata."""
+    """Make every world known to `gymnasium.make` and `gymnasium.make_vec`."""
     import gymnasium
 
     for world in WORLDS.values():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from collections.abc import Callable
@@ -30,7 +31,7 @@ class Crew:
             )
         self.size = min(wanted, num_envs)
         edges = [num_envs * k // self.size for k in range(self.size + 1)]
-        self._chunks = list(zip(edges[:-1], edges[1:], strict=True))
+        self._chunks = list(itertools.pairwise(edges))
         self._pool: ThreadPoolExecutor | None = None
         self._calls = 0
         self._seconds = {False: 0.0, True: 0.0}  # smoothed time of a step alone and together
