@@ -144,7 +144,10 @@ def explain(error: BaseException, kernel: Kernel, files: set[str]) -> KernelErro
     """A `KernelError` that names the author's function and line for what the compiler or a dry run complained about."""
     spot = _spot_in_traceback(error, files) or _spot_in_text(str(error), files)
     if isinstance(error, numba.core.errors.NumbaError):
-        reason, advice = _short_reason(str(error)), " Kernels are scalar Python: numbers, loops, arrays, math, plain functions."
+        reason, advice = (
+            _short_reason(str(error)),
+            " Kernels are scalar Python: numbers, loops, arrays, math, plain functions.",
+        )
     else:
         reason, advice = f"{type(error).__name__}: {error}", ""
     where = _name_spot(kernel, *spot) if spot else kernel.name
@@ -186,4 +189,6 @@ def _short_reason(text: str) -> str:
         for line in lines:
             if words in line:
                 return line
-    return next((line for line in lines if not line.startswith("Failed in")), lines[0] if lines else "cannot be compiled")
+    return next(
+        (line for line in lines if not line.startswith("Failed in")), lines[0] if lines else "cannot be compiled"
+    )

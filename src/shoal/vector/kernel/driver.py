@@ -18,7 +18,13 @@ from shoal.errors import KernelError
 from shoal.vector.spaces import num_actions
 
 BOOK = np.dtype(
-    [("words", np.uint64, (2,)), ("total", np.float64), ("length", np.int64), ("began", np.float64), ("ended", np.bool_)],
+    [
+        ("words", np.uint64, (2,)),
+        ("total", np.float64),
+        ("length", np.int64),
+        ("began", np.float64),
+        ("ended", np.bool_),
+    ],
     align=True,
 )
 EPISODE = np.dtype([("r", np.float64), ("l", np.int64), ("t", np.float64)])

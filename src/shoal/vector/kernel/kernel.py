@@ -85,7 +85,9 @@ class Kernel:
     def _check_declaration(self) -> None:
         for attribute in ("observation_space", "action_space", "state"):
             if not hasattr(self, attribute):
-                raise KernelError(f"{self.name} declares no {attribute!r}. A kernel needs spaces, state, and functions.")
+                raise KernelError(
+                    f"{self.name} declares no {attribute!r}. A kernel needs spaces, state, and functions."
+                )
         for function in ("reset", "step", "observe"):
             if self.function(function) is None:
                 raise KernelError(f"{self.name} has no function {function!r}. A kernel needs reset, step and observe.")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 
 _TWO_OVER_PI = 2.0 / math.pi
+_QUARTER_PI = math.pi / 4.0
 # pi/2 in three parts of 33 bits, so that k times the first two is exact for |k| < 2**20
 _HALF_PI_1 = 1.57079632673412561417e00
 _HALF_PI_2 = 6.07710050630396597660e-11
@@ -18,24 +19,11 @@ _HALF_PI_3 = 2.02226624879595063154e-21
 
 def sincos(x):
     """(sin x, cos x) for x in radians."""
+    if abs(x) <= _QUARTER_PI:
+        return _polynomials(x)
     k = math.floor(x * _TWO_OVER_PI + 0.5)
-    r = ((x - k * _HALF_PI_1) - k * _HALF_PI_2) - k * _HALF_PI_3
-    z = r * r
-    z2 = z * z
-    # Estrin's scheme: short chains, so that the processor works on both polynomials at once
-    sine = (
-        (-1.66666666666666324348e-01 + z * 8.33333333332248946124e-03)
-        + z2 * (-1.98412698298579493134e-04 + z * 2.75573137070700676789e-06)
-        + (z2 * z2) * (-2.50507602534068634195e-08 + z * 1.58969099521155010221e-10)
-    )
-    cosine = (
-        (4.16666666666666019037e-02 + z * -1.38888888888741095749e-03)
-        + z2 * (2.48015872894767294178e-05 + z * -2.75573143513906633035e-07)
-        + (z2 * z2) * (2.08757232129817482790e-09 + z * -1.13596475577881948265e-11)
-    )
-    s = r + r * z * sine
-    c = 1.0 - 0.5 * z + z2 * cosine
-    quadrant = int(k) & 3
+    s, c = _polynomials(((x - k * _HALF_PI_1) - k * _HALF_PI_2) - k * _HALF_PI_3)
+    quadrant = k & 3
     if quadrant == 0:
         return s, c
     if quadrant == 1:
@@ -43,3 +31,21 @@ def sincos(x):
     if quadrant == 2:
         return -s, -c
     return -c, s
+
+
+def _polynomials(r):
+    """Sine and cosine of |r| <= pi/4. Estrin's scheme: short chains, so that both are computed at once."""
+    z = r * r
+    z2 = z * z
+    z4 = z2 * z2
+    sine = (
+        (-1.66666666666666324348e-01 + z * 8.33333333332248946124e-03)
+        + z2 * (-1.98412698298579493134e-04 + z * 2.75573137070700676789e-06)
+        + z4 * (-2.50507602534068634195e-08 + z * 1.58969099521155010221e-10)
+    )
+    cosine = (
+        (4.16666666666666019037e-02 + z * -1.38888888888741095749e-03)
+        + z2 * (2.48015872894767294178e-05 + z * -2.75573143513906633035e-07)
+        + z4 * (2.08757232129817482790e-09 + z * -1.13596475577881948265e-11)
+    )
+    return r + r * z * sine, 1.0 - 0.5 * z + z2 * cosine

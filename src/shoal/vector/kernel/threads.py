@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from collections.abc import Callable
@@ -25,10 +26,12 @@ class Crew:
         self._measures = num_threads == "auto"
         wanted = available_cpus() if num_threads == "auto" else num_threads
         if not isinstance(wanted, int) or wanted < 1:
-            raise ConfigError(f"num_threads={num_threads!r} is no number of threads. Pass an int of at least 1, or 'auto'.")
+            raise ConfigError(
+                f"num_threads={num_threads!r} is no number of threads. Pass an int of at least 1, or 'auto'."
+            )
         self.size = min(wanted, num_envs)
         edges = [num_envs * k // self.size for k in range(self.size + 1)]
-        self._chunks = list(zip(edges[:-1], edges[1:], strict=True))
+        self._chunks = list(itertools.pairwise(edges))
         self._pool: ThreadPoolExecutor | None = None
         self._calls = 0
         self._seconds = {False: 0.0, True: 0.0}  # smoothed time of a step alone and together

@@ -42,7 +42,7 @@ class CartPole(Kernel):
         force = p.force if action == 1 else -p.force
         push(s, force, p)
         s.t += 1
-        fallen = s.x < -POSITION_LIMIT or s.x > POSITION_LIMIT or s.angle < -ANGLE_LIMIT or s.angle > ANGLE_LIMIT
+        fallen = abs(s.x) > POSITION_LIMIT or abs(s.angle) > ANGLE_LIMIT
         return 1.0, fallen, s.t >= p.max_steps
 
     def observe(s, p, out):
@@ -57,11 +57,12 @@ def push(s, force, p):
     total_mass = p.cart_mass + p.pole_mass
     moment = p.pole_mass * p.half_length
     sine, cosine = sincos(s.angle)
-    pull = (force + moment * s.spin**2 * sine) / total_mass
-    spin_rate = (p.gravity * sine - cosine * pull) / (
-        p.half_length * (4.0 / 3.0 - p.pole_mass * cosine**2 / total_mass)
+    pull = force + moment * s.spin**2 * sine
+    # the textbook's two fractions over the total mass are brought to one: a division costs as much as ten products
+    spin_rate = (p.gravity * sine * total_mass - cosine * pull) / (
+        p.half_length * (total_mass * (4.0 / 3.0) - p.pole_mass * cosine**2)
     )
-    acceleration = pull - moment * spin_rate * cosine / total_mass
+    acceleration = (pull - moment * spin_rate * cosine) / total_mass
     s.x += p.dt * s.speed
     s.speed += p.dt * acceleration
     s.angle += p.dt * s.spin
