@@ -16,7 +16,7 @@ from shoal.training.files import explained, read_json, replace_file
 from shoal.training.metrics import PHASES, Row, read_rows
 
 HEADLINE = ("rollout/ep_rew_mean", "rollout/ep_len_mean")
-PHASE_COLORS = (0, 6, 1, 7)
+PHASE_COLORS = (0, 6, 1, 3, 7)
 MAX_REPLAYS = 5
 
 
@@ -111,7 +111,7 @@ def _time(rows: list[Row]) -> Section:
     x = [row["step"] for row in timed]
     blocks = [build.lines("environment steps per second", [build.series("steps/s", x, [r["time/fps"] for r in timed])])]
     blocks[0] |= {"zero": True, "smooth": True}
-    seconds = np.array([[row.get(f"time/{phase}", 0.0) or 0.0 for phase in PHASES] for row in timed])  # [N, 4]
+    seconds = np.array([[row.get(f"time/{phase}", 0.0) or 0.0 for phase in PHASES] for row in timed])  # [N, phases]
     if seconds.any():
         items = [
             {"name": name, "value": float(value), "color": color}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from time import perf_counter
 
-SECTIONS = ("environment", "inference", "learning")
+SECTIONS = ("environment", "inference", "learning", "evaluation")
 
 
 class Clock:
@@ -14,6 +14,7 @@ class Clock:
         self.seconds = dict.fromkeys(SECTIONS, 0.0)
         self._began = perf_counter()
         self._section, self._entered = "", 0.0
+        self._lap_seconds, self._lap_elapsed = dict(self.seconds), 0.0
 
     def __call__(self, section: str) -> Clock:
         self._section = section
@@ -35,3 +36,11 @@ class Clock:
         elapsed = self.elapsed
         shares = {section: seconds / elapsed for section, seconds in self.seconds.items()}
         return {**shares, "other": 1.0 - sum(shares.values())}
+
+    def lap(self) -> dict[str, float]:
+        """Seconds per section since the last lap; "other" is what no section claimed."""
+        now, elapsed = dict(self.seconds), self.elapsed
+        spent = {section: now[section] - before for section, before in self._lap_seconds.items()}
+        whole = elapsed - self._lap_elapsed
+        self._lap_seconds, self._lap_elapsed = now, elapsed
+        return {**spent, "other": whole - sum(spent.values())}

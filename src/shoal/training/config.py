@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from tyro.conf import Positional, Suppress
 
 from shoal.agents.config import PPOConfig
 from shoal.errors import ConfigError
@@ -12,7 +15,7 @@ from shoal.errors import ConfigError
 class TrainConfig:
     """Train an agent on a batch of environments."""
 
-    world: str
+    world: Annotated[str, Positional]
     """A world of Shoal (`shoal envs` lists them), or your own environment as package.module:Class."""
     num_envs: int = 64
     """Environments stepped as one batch."""
@@ -25,9 +28,11 @@ class TrainConfig:
     checkpoint_every: int = 100_000
     """Environment steps between checkpoints."""
     eval_every: int = 0
-    """Environment steps between evaluations; 0 evaluates never."""
+    """Environment steps between evaluations; 0 evaluates at the end only."""
     eval_episodes: int = 20
     """Episodes of one evaluation."""
+    env: Annotated[dict[str, Any], Suppress] = field(default_factory=dict)
+    """Options of the world or of how its lanes are run, as `shoal.make` takes them."""
     algo: PPOConfig = field(default_factory=PPOConfig)
     """The agent's own settings."""
 

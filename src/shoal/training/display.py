@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from typing import TextIO
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -17,13 +15,12 @@ from shoal.training.metrics import PHASES, Row
 
 PANEL_SECONDS = 0.25  # at most 4 Hz
 LINE_SECONDS = 2.0
-PHASE_STYLES = ("blue", "cyan", "yellow", "bright_black")
+PHASE_STYLES = ("blue", "cyan", "yellow", "magenta", "bright_black")
 
 
-def make_display(title: str, total_steps: int, stream: TextIO | None = None) -> Display:
-    """The panel if `stream` (standard output) is a terminal, else plain lines."""
-    stream = stream or sys.stdout
-    console = Console(file=stream)
+def make_display(title: str, total_steps: int, quiet: bool = False) -> Display:
+    """The panel if standard output is a terminal, else plain lines; nothing at all if `quiet`."""
+    console = Console(quiet=quiet)
     return (
         PanelDisplay(title, total_steps, console) if console.is_terminal else LineDisplay(title, total_steps, console)
     )

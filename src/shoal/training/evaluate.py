@@ -16,6 +16,7 @@ from shoal.training.acting import Actor
 from shoal.vector.batch import Batch
 
 if TYPE_CHECKING:
+    from shoal.training.config import TrainConfig
     from shoal.training.loop import Loop
     from shoal.training.run import Run
 
@@ -48,7 +49,7 @@ class Evaluation:
         }
 
 
-def evaluate(batch: Batch, actor: Callable[..., Any], episodes: int, seed: int) -> Evaluation:
+def evaluate(batch: Batch, actor: Actor, episodes: int, seed: int) -> Evaluation:
     """Play `episodes` episodes, as evenly spread over the lanes as possible. `batch` must be SAME_STEP."""
     if episodes < 1:
         raise ConfigError(f"episodes={episodes} evaluates nothing. Ask for at least 1.")
@@ -66,10 +67,10 @@ def evaluate(batch: Batch, actor: Callable[..., Any], episodes: int, seed: int) 
             for lane in np.flatnonzero(ended & (played < quota)):
                 kept.append((int(lane), float(info["episode"]["r"][lane]), int(info["episode"]["l"][lane])))
             played += ended
-            actor.forget(ended)  # type: ignore[attr-defined]
+            actor.forget(ended)
         if since_end.max() >= ENDLESS:
-            lane = int(since_end.argmax())
-            raise LaneFault(f"Lane {lane} has not ended its episode in {ENDLESS:,} steps of evaluation.", lane)
+            endless = int(since_end.argmax())
+            raise LaneFault(f"Lane {endless} has not ended its episode in {ENDLESS:,} steps of evaluation.", endless)
     kept.sort(key=lambda episode: episode[0])  # stable: episodes of a lane stay in order
     _, returns, lengths = zip(*kept, strict=True)
     return Evaluation(np.array(returns), np.array(lengths))
@@ -91,26 +92,31 @@ def bootstrap_interval(values: np.ndarray, level: float = 0.95, resamples: int =
 
 
 class Evaluator:
-    """Callback of the loop: evaluates every `every` steps and records what the policy does."""
+    """Callback of the loop: evaluates every `eval_every` steps and at the end."""
 
-    def __init__(self, run: Run, batch: Batch, actor: Actor, every: int, episodes: int, seed: int) -> None:
-        self.run, self.batch, self.actor = run, batch, actor
-        self.every, self.episodes, self.seed = every, episodes, seed
-        self.after: list[Callable[[int], None]] = []  # called with the step: recorders of replays
+    def __init__(
+        self, run: Run, batch: Batch, actor: Actor, config: TrainConfig, record: Callable[[int], None]
+    ) -> None:
+        """`record(step)` is called after each evaluation, to keep a replay of what the policy does."""
+        self.run, self.batch, self.actor, self.record = run, batch, actor, record
+        self.every, self.episodes, self.seed = config.eval_every, config.eval_episodes, config.seed
+        self.evaluated_at = -1
 
     def after_iteration(self, loop: Loop) -> dict[str, float] | None:
         before = loop.step - loop.config.batch_size
-        if not self.every or loop.step // self.every == before // self.every:
+        due = self.every > 0 and loop.step // self.every > before // self.every
+        if not due and loop.step < loop.config.total_steps:
             return None
-        return self.evaluate(loop.step)
+        with loop.clock("evaluation"):
+            return self.evaluate(loop.step)
 
     def evaluate(self, step: int) -> dict[str, float]:
         """Evaluate now, write it down, and return what to log under Stable-Baselines3's names."""
         result = evaluate(self.batch, self.actor, self.episodes, self.seed)
         summary = result.summary()
         self.run.evaluation(step, {**summary, "returns": result.returns.tolist()})
-        for record in self.after:
-            record(step)
+        self.record(step)
+        self.evaluated_at = step
         return {
             "eval/mean_reward": summary["mean"],
             "eval/mean_reward_low": summary["low"],

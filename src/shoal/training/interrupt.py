@@ -10,12 +10,12 @@ from typing import Any
 
 
 class Interruptible:
-    """While entered, the first SIGINT or SIGTERM calls `stop(reason)`; the next one interrupts at once.
+    """While entered, the first SIGINT or SIGTERM calls `stop()`; the next one interrupts at once.
 
     Outside the main thread, where Python delivers no signals, it does nothing.
     """
 
-    def __init__(self, stop: Callable[[str], None], say: Callable[[str], None]) -> None:
+    def __init__(self, stop: Callable[[], None], say: Callable[[str], None]) -> None:
         self._stop, self._say = stop, say
         self._previous: dict[int, Any] = {}
 
@@ -33,4 +33,4 @@ class Interruptible:
         for each in self._previous:
             signal.signal(each, signal.default_int_handler)
         self._say("Finishing this iteration, then saving. Ctrl-C again stops at once.")
-        self._stop("interrupted")
+        self._stop()

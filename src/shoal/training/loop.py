@@ -13,7 +13,7 @@ import torch
 from gymnasium.vector import AutoresetMode
 
 from shoal.agents.agent import Agent
-from shoal.errors import ConfigError
+from shoal.errors import ConfigError, StateError
 from shoal.training.clock import Clock
 from shoal.training.config import TrainConfig
 from shoal.training.hooks import Hooks
@@ -29,7 +29,7 @@ class RunWriter(Protocol):
     """Where a run is written down."""
 
     def log(self, step: int, metrics: dict[str, float]) -> None: ...
-    def episodes(self, step: int, returns: Any, lengths: Any, times: Any = None) -> None: ...
+    def episodes(self, step: int, returns: Any, lengths: Any) -> None: ...
     def checkpoint(self, step: int, tensors: Tensors, meta: dict[str, Any], score: float | None = None) -> Any: ...
 
 
@@ -48,6 +48,7 @@ class Loop:
         self.phase: str | None = None
         self.last_metrics: dict[str, float] = {}
         self.saved_at = -1
+        self.inexact: str | None = None  # why the environments cannot be saved, once that is known
         self._stop_reason: str | None = None
         self._resumed = False
 
@@ -96,11 +97,11 @@ class Loop:
     def _report(self, metrics: dict[str, float]) -> None:
         """Callbacks add to the metrics of the iteration; then everything is written down."""
         episodes = self.rollout.episodes
-        self.run.episodes(self.step, episodes.returns, episodes.lengths, episodes.times)
-        shares = {f"time/share_{section}": share for section, share in self.clock.shares().items()}
-        self.last_metrics = {**metrics, **shares}
+        self.run.episodes(self.step, episodes.returns, episodes.lengths)
+        self.last_metrics = dict(metrics)
         for callback in self.hooks.callbacks:
             self.last_metrics |= callback.after_iteration(self) or {}
+        self.last_metrics |= {f"time/{section}": seconds for section, seconds in self.clock.lap().items()}
         self.run.log(self.step, self.last_metrics)
 
     def _advance_phase(self) -> None:
@@ -123,7 +124,11 @@ class Loop:
         """Everything the run remembers between two iterations: arrays by name, and plain numbers."""
         rollout = self.rollout
         tensors = {f"agent.{name}": tensor for name, tensor in self.agent.state_dict().items()}
-        tensors |= {f"batch.{name}": array for name, array in self.batch.get_state().items()}
+        try:
+            tensors |= {f"batch.{name}": array for name, array in self.batch.get_state().items()}
+            self.inexact = None
+        except StateError as error:  # environments that cannot be copied; all the rest is exact
+            self.inexact = str(error)
         last_row = {"obs": index_tree(rollout.obs, rollout.num_steps)}
         if rollout.action_mask is not None:
             last_row["action_mask"] = rollout.action_mask[rollout.num_steps]
@@ -132,13 +137,15 @@ class Loop:
         tensors |= {f"loop.{name}": copy_tree(leaf) for name, leaf in _named_leaves(last_row)}
         for name, hook in self.hooks.remembering().items():
             tensors |= {f"hooks.{name}.{key}": value for key, value in hook.state_dict().items()}
-        return tensors, {"step": self.step, "iteration": self.iteration, "phase": self.phase}
+        return tensors, {"step": self.step, "iteration": self.iteration, "phase": self.phase, "inexact": self.inexact}
 
     def restore(self, tensors: Tensors, meta: dict[str, Any]) -> None:
         """Go back to a snapshot; `train` then continues from there."""
         rollout = self.rollout
         self.agent.load_state_dict({name: torch.as_tensor(t) for name, t in _below("agent.", tensors).items()})
-        self.batch.set_state({name: np.asarray(array) for name, array in _below("batch.", tensors).items()})
+        self.inexact = meta["inexact"]
+        if self.inexact is None:
+            self.batch.set_state({name: np.asarray(array) for name, array in _below("batch.", tensors).items()})
         saved = _below("loop.", tensors)
         for name, leaf in _named_leaves({"obs": index_tree(rollout.obs, rollout.num_steps)}):
             leaf[...] = saved[name]
@@ -150,6 +157,10 @@ class Loop:
             hook.load_state_dict({k: torch.as_tensor(t) for k, t in _below(f"hooks.{name}.", tensors).items()})
         self.step, self.iteration, self.phase = meta["step"], meta["iteration"], meta["phase"]
         self.saved_at, self._resumed = self.step, True
+        if self.inexact is not None:  # new episodes, on seeds that the run has not used
+            self.batch.reset_into(
+                rollout.step_buffers(rollout.num_steps - 1), seed=self.config.seed + (self.step << 65)
+            )
 
 
 def check_same_step(batch: Batch) -> None:

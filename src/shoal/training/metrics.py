@@ -24,7 +24,7 @@ from shoal.training.events import scalars_event, version_event
 from shoal.training.files import explained
 
 DETERMINISTIC_TIME = ("time/total_timesteps", "time/iterations")
-PHASES = ("environment", "inference", "learning", "other")
+PHASES = ("environment", "inference", "learning", "evaluation", "other")
 """Where the time of an iteration goes; the loop logs `time/{phase}` in seconds."""
 
 Row = dict[str, Any]

@@ -37,7 +37,6 @@ class Episodes:
 
     returns: list[float] = field(default_factory=list)
     lengths: list[int] = field(default_factory=list)
-    times: list[float] = field(default_factory=list)
 
     def add(self, info: dict[str, Any]) -> None:
         """Take the rows of `info["episode"]` that mean something."""
@@ -45,7 +44,6 @@ class Episodes:
             mask, episode = info["_episode"], info["episode"]
             self.returns += np.asarray(episode["r"])[mask].tolist()
             self.lengths += np.asarray(episode["l"])[mask].tolist()
-            self.times += np.asarray(episode["t"])[mask].tolist()
 
 
 class Rollout:

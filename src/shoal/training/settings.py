@@ -109,7 +109,9 @@ def build(cls: type, values: Mapping[str, Any], source: str, prefix: str = "") -
     known = [field.name for field in dataclasses.fields(cls)]
     for key in values:
         if key not in known:
-            raise unknown_name(f"setting in {source}", prefix + key, [prefix + name for name in known], "`shoal train --help`")
+            raise unknown_name(
+                f"setting in {source}", prefix + key, [prefix + name for name in known], "`shoal train --help`"
+            )
     return cls(**{key: _fit(value, hints[key], f"{prefix}{key}", source) for key, value in values.items()})
 
 
@@ -123,7 +125,7 @@ def _fit(value: Any, hint: Any, name: str, source: str) -> Any:
     if kind is typing.Literal:
         if value in options:
             return value
-        raise unknown_name(f"choice for {name} in {source},", str(value), map(str, options), f"`shoal train --help`")
+        raise unknown_name(f"choice for {name} in {source},", str(value), map(str, options), "`shoal train --help`")
     if kind is tuple and isinstance(value, list | tuple):
         return tuple(_fit(item, options[0], name, source) for item in value)
     if kind is float and isinstance(value, int) and not isinstance(value, bool):

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from shoal.errors import RunError
+from shoal.errors import ConfigError, ShoalError
+from shoal.registry import make
+from shoal.report.replay import record_replay, save_replay
+from shoal.report.run_report import write_report
 from shoal.training.acting import Actor
 from shoal.training.algos import find_algo
+from shoal.training.checkpoint import Checkpoint, Checkpoints
 from shoal.training.config import TrainConfig
-from shoal.training.display import make_display
+from shoal.training.display import Display, make_display
 from shoal.training.evaluate import EVAL_SEEDS, Evaluator
 from shoal.training.files import read_json
+from shoal.training.hooks import Hooks
 from shoal.training.interrupt import Interruptible
+from shoal.training.loop import Loop
 from shoal.training.run import Run, create_run, find_run, resume_run
-from shoal.training.settings import config_from, config_values, differences, resolve_config
+from shoal.training.settings import config_from, config_values, differences, merge, resolve_config
+from shoal.training.track import make_tracker
 from shoal.vector.batch import Batch
 
-if TYPE_CHECKING:
-    from shoal.training.checkpoint import Checkpoint
-    from shoal.training.hooks import Hooks
-
 REPLAY_LANES = 4
+INTERRUPTED = "interrupted"
 
 
 @dataclass(frozen=True)
@@ -68,15 +74,125 @@ def train(
     if isinstance(world, str | Path) and Path(world).suffix in (".json", ".toml"):
         world, config = None, world
     name = world if world is None or isinstance(world, str) else f"{world.__module__}:{world.__qualname__}"
-    if resume is not None:
-        resolved, checkpoint = _resumed_config(Path(resume), name, settings, config)
+    if resume is None:
+        resolved = resolve_config(name, settings, config)
     else:
-        resolved, checkpoint = resolve_config(name, settings, config), None
-    batch = make_batch(resolved, resolved.num_envs, env=world)
-    try:
+        resolved = resumed_config(find_run(resume), name, settings)
+    source = resolved.world if world is None or isinstance(world, str) else world
+    command = sys.argv if sys.argv and Path(sys.argv[0]).name == "shoal" else [f"shoal.train({name!r}, ...)"]
+    with closing(make_batch(source, resolved, resolved.num_envs)) as batch:
         agent = make_agent(resolved, batch, network)
-        run, checkpoint = (create(resolved, runs_dir), None) if resume is None else resume_run(resume)
+        if resume is None:
+            run, checkpoint = create_run(runs_dir, config_values(resolved), resolved.algo.name, command), None
+        else:
+            run, checkpoint = resume_run(resume)
         with run:
-            return _Session(run, resolved, batch, agent, hooks, checkpoint, quiet, track, world).train()
+            return _train(run, resolved, source, batch, agent, hooks or Hooks(), checkpoint, track, quiet)
+
+
+def resumed_config(run: Path, world: str | None, settings: Mapping[str, Any]) -> TrainConfig:
+    """The configuration of an earlier run. Only `total_steps` may be given anew; anything else must agree."""
+    saved = read_json(run / "config.json")
+    given = {**settings, **({} if world is None else {"world": world})}
+    for field, old, new in differences(saved, merge(saved, given)):
+        if field != "total_steps":
+            raise ConfigError(
+                f"{run} was started with {field}={old!r}, not {new!r}, and a resumed run goes on as it was. "
+                f"Leave {field} out, or start a new run with --config {run / 'config.json'}."
+            )
+    resolved = config_from(merge(saved, given), str(run / "config.json"))
+    reached = Checkpoints(run / "checkpoints").load().step
+    if reached >= resolved.total_steps:
+        raise ConfigError(
+            f"{run} has already reached {reached:,} of its {resolved.total_steps:,} steps. "
+            f"Pass more total steps to go on, e.g. --total-steps {2 * resolved.total_steps}."
+        )
+    return resolved
+
+
+def make_batch(world: Any, config: TrainConfig, num_envs: int, **options: Any) -> Batch:
+    """Lanes of the world as the configuration wants them."""
+    return make(world, num_envs, **{**config.env, **options})
+
+
+def make_agent(config: TrainConfig, batch: Batch, network: Any = None) -> Any:
+    """The agent that the configuration names, for the spaces of `batch`."""
+    spaces = batch.single_observation_space, batch.single_action_space
+    agent_class = find_algo(config.algo.name).agent_class()
+    return agent_class(*spaces, config.algo, network=network, device=config.device, seed=config.seed)
+
+
+def load_agent(
+    run: Path, batch: Batch, config: TrainConfig, which: str = "latest", network: Any = None
+) -> tuple[Any, int]:
+    """The agent of a run's checkpoint and the step at which it was saved."""
+    import torch
+
+    checkpoint = Checkpoints(run / "checkpoints").load(which)
+    agent = make_agent(config, batch, network)
+    saved = {name[6:]: torch.as_tensor(array) for name, array in checkpoint.arrays.items() if name.startswith("agent.")}
+    agent.load_state_dict(saved)
+    return agent, checkpoint.step
+
+
+def _train(
+    run: Run,
+    config: TrainConfig,
+    world: Any,
+    batch: Batch,
+    agent: Any,
+    hooks: Hooks,
+    checkpoint: Checkpoint | None,
+    track: str | None,
+    quiet: bool,
+) -> TrainResult:
+    """Put the pieces around the loop together, run it, and leave a report."""
+    display = make_display(f"{config.world} · {config.algo.name} · {config.num_envs} lanes", config.total_steps, quiet)
+    run.listeners.append(display)
+    if track is not None:
+        run.listeners.append(make_tracker(track, run))
+    eval_lanes = min(config.num_envs, config.eval_episodes)
+    with (
+        closing(make_batch(world, config, eval_lanes)) as eval_batch,
+        closing(make_batch(world, config, REPLAY_LANES, autoreset_mode="disabled")) as replay_batch,
+    ):
+        viewer = Actor(agent, replay_batch, hooks)
+
+        def record(step: int) -> None:
+            replay = record_replay(replay_batch, viewer, EVAL_SEEDS + config.seed, f"step {step:,}")
+            save_replay(run.path, step, replay)
+
+        evaluator = Evaluator(run, eval_batch, Actor(agent, eval_batch, hooks), config, record)
+        hooks = replace(hooks, callbacks=(*hooks.callbacks, evaluator))
+        loop = Loop(batch, agent, config, run, hooks)
+        if checkpoint is not None:
+            loop.restore(checkpoint.arrays, checkpoint.meta)
+            display.say(f"Resuming {run.path} at step {checkpoint.step:,}.")
+        reason = _run_loop(loop, run, display)
+        if reason != INTERRUPTED and evaluator.evaluated_at != loop.step:  # a rule ended it between two evaluations
+            evaluator.evaluate(loop.step)
+    display.close()
+    report = write_report(run.path)
+    if reason == INTERRUPTED:
+        display.say(f"Stopped at step {loop.step:,}. Continue with: shoal train --resume {run.path}")
+    else:
+        display.say(f"Done: {reason}. Report: {report}")
+    return TrainResult(run.path, agent, run.last_row, reason)
+
+
+def _run_loop(loop: Loop, run: Run, display: Display) -> str:
+    """Run to the end; if that fails, say where the run can go on from."""
+    try:
+        with Interruptible(lambda: loop.stop(INTERRUPTED), display.say):
+            return loop.train()
+    except (ShoalError, KeyboardInterrupt):
+        display.close()
+        saved = run.checkpoints.steps()
+        if saved:
+            display.say(f"The last checkpoint is of step {saved[-1]:,}. Continue with: shoal train --resume {run.path}")
+        raise
     finally:
-        batch.close()
+        if loop.inexact is not None:
+            display.say(
+                f"Resuming this run begins new episodes, because its environments cannot be saved: {loop.inexact}"
+            )
