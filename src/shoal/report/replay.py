@@ -10,6 +10,8 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from shoal.errors import ConfigError
+from shoal.report.page import render_page, renderer_script
+from shoal.report.sections import Section
 from shoal.training.acting import Actor
 from shoal.training.files import explained, replace_file
 from shoal.vector.batch import Batch
@@ -66,4 +68,20 @@ def save_replay(run: Path, step: int, replay: dict[str, Any]) -> Path:
     with explained(f"{path} could not be written", "Make room or choose another --runs-dir."):
         path.parent.mkdir(exist_ok=True)
         replace_file(path, json.dumps(replay, separators=(",", ":")))
+    return path
+
+
+def replay_section(replays: list[dict[str, Any]], note: str) -> Section:
+    """A section with the player; the drawing code of the worlds comes along once."""
+    scripts = {r["renderer"]: renderer_script(r["renderer"], r["script"]) for r in replays if r["script"]}
+    shown = [{key: value for key, value in replay.items() if key != "script"} for replay in replays]
+    blocks = [{"kind": "replay", "size": "wide", "replays": shown}] if replays else []
+    return Section("Replay", blocks, note, scripts)
+
+
+def play_page(path: Path, replay: dict[str, Any]) -> Path:
+    """Write a page with nothing but the player."""
+    note = "Click a lane to enlarge it; space plays, arrows step."
+    with explained(f"{path} could not be written", "Check the permissions of the folder."):
+        replace_file(path, render_page(replay["title"], "", "", [replay_section([replay], note)]))
     return path

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from shoal.report import sections as build
-from shoal.report.page import render_page, renderer_script
+from shoal.report.page import render_page
+from shoal.report.replay import replay_section
 from shoal.report.sections import Section, load_sections
 from shoal.training.files import explained, read_json, replace_file
 from shoal.training.metrics import PHASES, Row, read_rows
@@ -62,7 +63,13 @@ def _overview(rows: list[Row], evaluations: list[Row]) -> Section:
 
 def _curves(rows: list[Row]) -> Section:
     keys = sorted({key for row in rows for key in row if key != "step" and not key.startswith("time/")})
-    keys.sort(key=lambda key: (key not in HEADLINE, not key.startswith("rollout/"), not key.startswith("train/")))
+    keys.sort(
+        key=lambda key: (
+            HEADLINE.index(key) if key in HEADLINE else len(HEADLINE),
+            not key.startswith("rollout/"),
+            not key.startswith("train/"),
+        )
+    )
     blocks = []
     for key in keys:
         points = [(row["step"], row[key]) for row in rows if key in row]
@@ -96,12 +103,8 @@ def _replays(run: Path) -> Section:
     if len(paths) > MAX_REPLAYS:  # the first, the last, and some between
         paths = [paths[i] for i in np.linspace(0, len(paths) - 1, MAX_REPLAYS).round().astype(int)]
     replays = [read_json(path) for path in paths]
-    scripts = {r["renderer"]: renderer_script(r["renderer"], r["script"]) for r in replays if r["script"]}
-    if not replays:
-        return Section("Replay", [])
-    shown = [{key: value for key, value in replay.items() if key != "script"} for replay in replays]
     note = "What the policy does, recorded during evaluation. Click a lane to enlarge it; space plays, arrows step."
-    return Section("Replay", [{"kind": "replay", "size": "wide", "replays": shown}], note, scripts)
+    return replay_section(replays, note)
 
 
 def _time(rows: list[Row]) -> Section:

@@ -122,17 +122,34 @@ def make_agent(config: TrainConfig, batch: Batch, network: Any = None) -> Any:
     return agent_class(*spaces, config.algo, network=network, device=config.device, seed=config.seed)
 
 
-def load_agent(
-    run: Path, batch: Batch, config: TrainConfig, which: str = "latest", network: Any = None
-) -> tuple[Any, int]:
-    """The agent of a run's checkpoint and the step at which it was saved."""
+@dataclass(frozen=True)
+class Opened:
+    """A run's agent as a checkpoint left it, with lanes of its world to act in."""
+
+    path: Path
+    config: TrainConfig
+    agent: Any
+    step: int
+    batch: Batch
+
+    def close(self) -> None:
+        self.batch.close()
+
+
+def open_run(
+    run: str | Path, num_envs: int, checkpoint: str = "latest", device: str | None = None, **options: Any
+) -> Opened:
+    """Load the agent of a run to act in `num_envs` fresh lanes; `options` go to `shoal.make`."""
     import torch
 
-    checkpoint = Checkpoints(run / "checkpoints").load(which)
-    agent = make_agent(config, batch, network)
-    saved = {name[6:]: torch.as_tensor(array) for name, array in checkpoint.arrays.items() if name.startswith("agent.")}
-    agent.load_state_dict(saved)
-    return agent, checkpoint.step
+    path = find_run(run)
+    config = config_from(read_json(path / "config.json"), str(path / "config.json"))
+    config = config if device is None else replace(config, device=device)
+    saved = Checkpoints(path / "checkpoints").load(checkpoint)
+    batch = make_batch(config.world, config, num_envs, **options)
+    agent = make_agent(config, batch)
+    agent.load_state_dict({k[6:]: torch.as_tensor(v) for k, v in saved.arrays.items() if k.startswith("agent.")})
+    return Opened(path, config, agent, saved.step, batch)
 
 
 def _train(
