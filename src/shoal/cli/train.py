@@ -45,6 +45,8 @@ def main(argv: list[str]) -> int:
     argv, env = split_world_options(argv, known)
     default = replace(default, env={**default.env, **env})
     note = f"\n\nOptions of {default.world}: " + ", ".join(f"--{k.replace('_', '-')} {v}" for k, v in known.items())
+    if {"-h", "--help"} & {*argv}:
+        argv = ["--help"]  # with the world among the arguments it would be left out of the help
     command = parse(TrainCommand, argv, prog, TrainCommand(default, default.algo.name), note if known else "")
 
     from shoal.training.train import train

@@ -80,7 +80,7 @@ def _curves(rows: list[Row]) -> Section:
         size = "half" if key in HEADLINE else "third"
         block = build.lines(key, [build.series(key, x, values)], smooth=True, size=size)
         blocks.append({**block, "height": 230 if size == "half" else 150})
-    note = "Each point is one iteration; the faint line is the raw value."
+    note = "Each point is one iteration; what is faint is the raw values."
     return Section("Learning curves", blocks, note)
 
 

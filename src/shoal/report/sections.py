@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,8 @@ from shoal.errors import ConfigError
 from shoal.training.files import read_json, replace_file
 
 Block = dict[str, Any]
-SIZES = ("third", "half", "wide")
+MAX_POINTS = 600
+"""Points of a drawn curve: more than a card has pixels to show."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +39,25 @@ class Section:
 
 
 def series(name: str, x: Any, y: Any, low: Any = None, high: Any = None, color: int | None = None) -> Block:
-    """One curve, [N] each; `low` and `high` bound its interval. Long curves are thinned, keeping their extremes."""
+    """One curve, [N] each; `low` and `high` bound its interval.
+
+    A long curve becomes means over stretches of it, with the extremes of each stretch drawn faintly around them.
+    """
     x, y = np.asarray(x, float), np.asarray(y, float)
-    keep = thin(y)
-    curve = {"name": name, "x": _numbers(x[keep]), "y": _numbers(y[keep])}
-    if low is not None:
-        curve |= {"low": _numbers(np.asarray(low, float)[keep]), "high": _numbers(np.asarray(high, float)[keep])}
-    return curve if color is None else {**curve, "color": color}
+    curve: Block = {"name": name} if color is None else {"name": name, "color": color}
+    if len(x) <= MAX_POINTS:
+        curve |= {"x": _numbers(x), "y": _numbers(y)}
+        if low is not None:
+            curve |= {"low": _numbers(np.asarray(low, float)), "high": _numbers(np.asarray(high, float))}
+        return curve
+    bounds = (y, y) if low is None else (np.asarray(low, float), np.asarray(high, float))
+    around = ("min", "max") if low is None else ("low", "high")
+    return curve | {
+        "x": _numbers(_stretches(x, np.mean)),
+        "y": _numbers(_stretches(y, np.mean)),
+        around[0]: _numbers(_stretches(bounds[0], np.min)),
+        around[1]: _numbers(_stretches(bounds[1], np.max)),
+    }
 
 
 def lines(title: str, curves: Sequence[Block], *, smooth: bool = False, zero: bool = False, **more: Any) -> Block:
@@ -55,11 +68,11 @@ def lines(title: str, curves: Sequence[Block], *, smooth: bool = False, zero: bo
 def shares(title: str, xs: Any, parts: Mapping[str, Any], colors: Sequence[int] = (), **more: Any) -> Block:
     """Parts of a whole over time: [N] positions and [N] shares that sum to one."""
     xs = np.asarray(xs, float)
-    keep = np.unique(np.linspace(0, len(xs) - 1, min(len(xs), 400)).astype(int))
-    curves = [{"name": name, "y": _numbers(np.asarray(y, float)[keep])} for name, y in parts.items()]
-    for curve, color in zip(curves, colors, strict=False):
+    curves: list[Block] = [series(name, xs, y) for name, y in parts.items()]
+    drawn = [{"name": curve["name"], "y": curve["y"]} for curve in curves]
+    for curve, color in zip(drawn, colors, strict=False):
         curve["color"] = color
-    return {"kind": "shares", "title": title, "xs": _numbers(xs[keep]), "series": curves, **more}
+    return {"kind": "shares", "title": title, "xs": curves[0]["x"], "series": drawn, **more}
 
 
 def parts(title: str, items: Sequence[Block], unit: str = "", **more: Any) -> Block:
@@ -140,16 +153,10 @@ def load_sections(run: Path) -> list[Section]:
     return [Section(**read_json(path)) for path in sorted((run / "sections").glob("*.json"))]
 
 
-def thin(y: np.ndarray, limit: int = 1200) -> np.ndarray:
-    """Indices of at most `limit` points of y [N] that look the same: the extremes of every stretch, and both ends."""
-    n = len(y)
-    if n <= limit:
-        return np.arange(n)
-    keep = {0, n - 1}
-    filled = np.where(np.isfinite(y), y, np.nanmean(y) if np.isfinite(y).any() else 0.0)
-    for stretch in np.array_split(np.arange(n), limit // 2 - 1):
-        keep |= {int(stretch[filled[stretch].argmin()]), int(stretch[filled[stretch].argmax()])}
-    return np.array(sorted(keep))
+def _stretches(values: np.ndarray, reduce: Callable[[np.ndarray], float]) -> np.ndarray:
+    """values [N] in MAX_POINTS stretches, each reduced to one number; NaN where a stretch has no finite value."""
+    parts = (part[np.isfinite(part)] for part in np.array_split(values, MAX_POINTS))
+    return np.array([reduce(part) if len(part) else np.nan for part in parts])
 
 
 def _numbers(values: np.ndarray) -> list[float | int | None]:

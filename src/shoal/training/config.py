@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from tyro.conf import Positional, Suppress
+from tyro.conf import Positional, Suppress, arg
 
 from shoal.agents.config import PPOConfig
 from shoal.errors import ConfigError
@@ -15,7 +15,7 @@ from shoal.errors import ConfigError
 class TrainConfig:
     """Train an agent on a batch of environments."""
 
-    world: Annotated[str, Positional]
+    world: Annotated[str, Positional, arg(metavar="WORLD")]
     """A world of Shoal (`shoal envs` lists them), or your own environment as package.module:Class."""
     num_envs: int = 64
     """Environments stepped as one batch."""

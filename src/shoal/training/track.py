@@ -26,12 +26,11 @@ class Tracker:
         self._session.finish()
 
 
-def make_tracker(name: str, run: Run) -> Tracker:
-    """The listener for `--track wandb` or `--track trackio`."""
+def load_service(name: str) -> Any:
+    """The module behind `--track wandb` or `--track trackio`."""
     if name not in SERVICES:
         raise ConfigError(f"track={name!r} is unknown. Use 'wandb' or 'trackio'.")
     try:
-        service = importlib.import_module(name)
+        return importlib.import_module(name)
     except ImportError:
         raise missing_extra(name, name, f"--track {name}") from None
-    return Tracker(service, run)

@@ -25,7 +25,7 @@ from shoal.training.interrupt import Interruptible
 from shoal.training.loop import Loop
 from shoal.training.run import Run, create_run, find_run, resume_run
 from shoal.training.settings import config_from, config_values, differences, merge, resolve_config
-from shoal.training.track import make_tracker
+from shoal.training.track import Tracker, load_service
 from shoal.vector.batch import Batch
 
 REPLAY_LANES = 4
@@ -80,6 +80,7 @@ def train(
         resolved = resumed_config(find_run(resume), name, settings)
     source = resolved.world if world is None or isinstance(world, str) else world
     command = sys.argv if sys.argv and Path(sys.argv[0]).name == "shoal" else [f"shoal.train({name!r}, ...)"]
+    service = None if track is None else load_service(track)
     with closing(make_batch(source, resolved, resolved.num_envs)) as batch:
         agent = make_agent(resolved, batch, network)
         if resume is None:
@@ -87,7 +88,7 @@ def train(
         else:
             run, checkpoint = resume_run(resume)
         with run:
-            return _train(run, resolved, source, batch, agent, hooks or Hooks(), checkpoint, track, quiet)
+            return _train(run, resolved, source, batch, agent, hooks or Hooks(), checkpoint, service, quiet)
 
 
 def resumed_config(run: Path, world: str | None, settings: Mapping[str, Any]) -> TrainConfig:
@@ -148,7 +149,7 @@ def open_run(
     saved = Checkpoints(path / "checkpoints").load(checkpoint)
     batch = make_batch(config.world, config, num_envs, **options)
     agent = make_agent(config, batch)
-    agent.load_state_dict({k[6:]: torch.as_tensor(v) for k, v in saved.arrays.items() if k.startswith("agent.")})
+    agent.load_state_dict(below("agent.", saved.arrays))
     return Opened(path, config, agent, saved.step, batch)
 
 
@@ -160,14 +161,14 @@ def _train(
     agent: Any,
     hooks: Hooks,
     checkpoint: Checkpoint | None,
-    track: str | None,
+    service: Any,
     quiet: bool,
 ) -> TrainResult:
     """Put the pieces around the loop together, run it, and leave a report."""
     display = make_display(f"{config.world} · {config.algo.name} · {config.num_envs} lanes", config.total_steps, quiet)
     run.listeners.append(display)
-    if track is not None:
-        run.listeners.append(make_tracker(track, run))
+    if service is not None:
+        run.listeners.append(Tracker(service, run))
     eval_lanes = min(config.num_envs, config.eval_episodes)
     with (
         closing(make_batch(world, config, eval_lanes)) as eval_batch,

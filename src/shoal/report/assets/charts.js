@@ -119,16 +119,16 @@ function hover(plot, height, block, describe) {
 Shoal.blocks.lines = (block, card) => {
   const height = block.height || 210, raws = block.series.map((s) => s.y);
   const shown = block.smooth ? raws.map((y) => smooth(y, Shoal.smoothing)) : raws;
-  const spread = block.series.flatMap((s) => (s.low ? [s.low, s.high] : []));
+  const spread = block.series.flatMap((s) => [s.low, s.high, s.min, s.max].filter(Boolean));
   const [y0, y1] = extent([...raws, ...spread]);
   const plot = frame(card, block, extent(block.series.map((s) => s.x)), [block.zero ? Math.min(0, y0) : y0, y1], height);
   block.series.forEach((s, i) => {
     const stroke = color(s.color ?? i);
-    if (s.low) {
-      const around = path([...s.x, ...[...s.x].reverse()], [...s.low, ...[...s.high].reverse()], plot.X, plot.Y);
-      plot.svg.append(svgNode("path", { d: around + "Z", fill: stroke, opacity: 0.17 }));
-    }
-    if (block.smooth && Shoal.smoothing > 0) plot.svg.append(svgNode("path", { d: path(s.x, raws[i], plot.X, plot.Y), fill: "none", stroke, "stroke-width": 1, opacity: 0.28 }));
+    const low = s.low || s.min, high = s.high || s.max;
+    if (low) {
+      const around = path([...s.x, ...[...s.x].reverse()], [...low, ...[...high].reverse()], plot.X, plot.Y);
+      plot.svg.append(svgNode("path", { d: around + "Z", fill: stroke, opacity: 0.18 }));
+    } else if (block.smooth && Shoal.smoothing > 0) plot.svg.append(svgNode("path", { d: path(s.x, raws[i], plot.X, plot.Y), fill: "none", stroke, "stroke-width": 1, opacity: 0.28 }));
     plot.svg.append(svgNode("path", { d: path(s.x, shown[i], plot.X, plot.Y), fill: "none", stroke, "stroke-width": 1.9, "stroke-linejoin": "round" }));
     if (s.x.length < 40) s.x.forEach((x, j) => s.y[j] !== null && plot.svg.append(svgNode("circle", { cx: plot.X(x), cy: plot.Y(shown[i][j]), r: 2.6, fill: stroke })));
   });

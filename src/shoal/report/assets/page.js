@@ -43,9 +43,9 @@ const redrawAll = (only) => redraws.forEach(({ block, redraw }) => (!only || onl
 
 function buildSection(section) {
   const blocks = el("div", { className: "blocks" }), head = el("div", { className: "head" }, el("div", {}, el("h2", {}, section.title), el("p", { className: "note" }, section.note || "")));
-  if (section.blocks.some((b) => b.smooth)) {
+  if (section.blocks.some((b) => b.smooth) && !document.getElementById("smoothing")) {
     const slider = el("input", { type: "range", min: 0, max: 0.98, step: 0.02, value: Shoal.smoothing, oninput: () => { Shoal.smoothing = +slider.value; redrawAll((b) => b.smooth); } });
-    head.append(el("label", {}, "smoothing", slider));
+    head.append(el("label", { id: "smoothing" }, "smoothing", slider));
   }
   for (const block of section.blocks) {
     const card = el("div", { className: `card ${block.size || ""}` }), redraw = () => drawBlock(block, card);
@@ -75,7 +75,7 @@ function wantedTheme() {
   const links = el("nav", {}, ...report.sections.map((s) => el("a", { href: `#${s.id}` }, s.title)));
   document.getElementById("top").append(el("div", {}, title, el("p", {}, report.caption)), flip, links);
   document.documentElement.dataset.theme = wantedTheme();
-  document.getElementById("sections").append(...report.sections.map(buildSection));
+  for (const section of report.sections) document.getElementById("sections").append(buildSection(section));
   redrawAll();
   let width = innerWidth;
   addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; redrawAll((b) => b.kind !== "replay"); } });
