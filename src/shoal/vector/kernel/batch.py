@@ -122,9 +122,9 @@ class KernelBatch(Batch):
         return self._ended_info(out) if ended else self._info(out)
 
     def _get_state(self) -> State:
-        book = self._book.copy()
-        book["began"] = 0.0  # a clock reading means nothing in another process
-        return {"lanes": self._state.view(np.uint8).copy(), "book": book.view(np.uint8)}
+        book = self._book.view(np.uint8).copy()
+        book.view(driver.BOOK)["began"] = 0.0  # a clock reading means nothing in another process
+        return {"lanes": self._state.view(np.uint8).copy(), "book": book}
 
     def _set_state(self, state: State) -> None:
         for name, target in (("lanes", self._state), ("book", self._book)):
