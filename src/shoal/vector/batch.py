@@ -202,7 +202,9 @@ def check_seed(seed: Any, num_envs: int) -> int | list[int | None] | None:
         return int(seed)
     if isinstance(seed, list | tuple | np.ndarray):
         if len(seed) != num_envs:
-            raise ConfigError(f"reset() got {len(seed)} seeds for {num_envs} lanes. Pass one int, or one seed per lane.")
+            raise ConfigError(
+                f"reset() got {len(seed)} seeds for {num_envs} lanes. Pass one int, or one seed per lane."
+            )
         if all(s is None or (isinstance(s, int | np.integer) and s >= 0) for s in seed):
             return [None if s is None else int(s) for s in seed]
     raise ConfigError(f"seed={seed!r} is no seed. Pass an int from 0, one such int per lane, or None.")
