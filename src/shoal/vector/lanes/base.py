@@ -22,7 +22,6 @@ from shoal.vector.seeding import lane_seeds
 from shoal.vector.spaces import assign_tree, index_tree
 
 _ALL = slice(None)
-_OURS = ("episode", "final_obs", "final_info", "action_mask", "fault")  # keys of infos that the contract defines
 _FAULTS_KEPT = 100
 
 
@@ -129,9 +128,6 @@ class LaneBatch(Batch):
     ) -> dict[str, Any]:
         parts = [report.infos for report in reports if report.infos]
         info = to_dense(parts, num_rows, row_of_lane) if parts else {}
-        for key in _OURS:
-            info.pop(key, None)
-            info.pop(f"_{key}", None)
         if action_mask is not None:
             info["action_mask"] = action_mask
         faults = [fault for report in reports for fault in report.faults]

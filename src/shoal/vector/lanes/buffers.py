@@ -51,8 +51,11 @@ class Buffers:
 
     def lanes(self, start: int, stop: int) -> Buffers:
         """Views of the rows of lanes start..stop-1."""
-        rows: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
-        return Buffers(**{k: None if v is None else index_tree(v, slice(start, stop)) for k, v in rows.items()})
+        rows: dict[str, Any] = {}
+        for name in (field.name for field in fields(self)):
+            array = getattr(self, name)
+            rows[name] = None if array is None else index_tree(array, slice(start, stop))
+        return Buffers(**rows)
 
 
 def _allocate_tree(space: gym.Space, num_envs: int, allocate: Allocate) -> Tree:

@@ -18,7 +18,7 @@ from gymnasium.vector import AutoresetMode
 from shoal.errors import LaneFault
 from shoal.vector.lanes.buffers import Buffers, fill, row_views
 from shoal.vector.lanes.faults import Fault, describe_exception, fault_kind
-from shoal.vector.lanes.infos import Columns, to_columns
+from shoal.vector.lanes.infos import CONTRACT_KEYS, Columns, to_columns
 from shoal.vector.lanes.making import EnvMaker, Traits, check_alike, make_lane
 from shoal.vector.lanes.snapshot import Snapshots
 from shoal.vector.lanes.values import as_mask, as_reward, conformer, rows_of
@@ -64,10 +64,14 @@ class LaneGroup:
         self.make, self.traits, self.buffers = make, traits, buffers
         self.first_lane, self.num_lanes = first_lane, len(buffers.reward)
         self.restart = restart
-        self.current = np.full(1, -1, np.int64) if current is None else current
         self.same_step = autoreset_mode is AutoresetMode.SAME_STEP
         self.next_step = autoreset_mode is AutoresetMode.NEXT_STEP
         self._conform = conformer(traits.observation_space)
+        # single numbers are written through memoryviews, which take half the time of arrays
+        self._current = memoryview(np.full(1, -1, np.int64) if current is None else current)
+        self._reward, self._terminated = memoryview(buffers.reward), memoryview(buffers.terminated)
+        self._truncated = memoryview(buffers.truncated)
+        self._is_leaf = isinstance(buffers.obs, np.ndarray)
         self._obs_rows = row_views(buffers.obs, self.num_lanes)
         self._final_rows = row_views(buffers.final_obs, self.num_lanes)
         self._snapshots = Snapshots(make)
@@ -88,9 +92,9 @@ class LaneGroup:
     def reset(self, rows: Sequence[int], seeds: Sequence[int | None], options: dict[str, Any] | None) -> Report:
         """Begin new episodes in `rows`: writes their obs and masks."""
         for row, seed in zip(rows, seeds, strict=True):
-            self.current[0] = self.first_lane + row
+            self._current[0] = self.first_lane + row
             if seed is not None:
-                self.buffers.seed[row] = seed
+                self.buffers.seed[row] = seed % 2**63
                 self.buffers.restarts[row] = 0
             try:
                 self._begin(row, seed, options)
@@ -98,19 +102,21 @@ class LaneGroup:
                 self._fault(row, "reset()", error)
                 self._install(row, make_lane(self.make, self.first_lane + row))
                 self._begin_fresh(row, seed, options)
+        self._current[0] = -1
         return self._take_report()
 
     def step(self, rows: Sequence[int] | None = None) -> Report:
         """Step `rows` (None: all) with the actions in the buffers, autoreset included. Fills the buffers."""
-        buffers, steps, current, first = self.buffers, self._steps, self.current, self.first_lane
-        reward_out, terminated_out, truncated_out = buffers.reward, buffers.terminated, buffers.truncated
-        conform, obs_rows, mask_source = self._conform, self._obs_rows, self.traits.mask_source
+        steps, first, current = self._steps, self.first_lane, self._current
+        reward_out, terminated_out, truncated_out = self._reward, self._terminated, self._truncated
+        conform, obs_rows, is_leaf, mask_source = self._conform, self._obs_rows, self._is_leaf, self.traits.mask_source
         # a copy: an environment may keep its action, and the buffer holds another one a step later
-        actions = copy_tree(buffers.action) if rows is None else index_tree(buffers.action, rows)
+        action = self.buffers.action
+        actions = copy_tree(action) if rows is None else index_tree(action, rows)
         rows = range(self.num_lanes) if rows is None else rows
         for row, action in zip(rows, rows_of(self.traits.action_space, actions), strict=True):
             current[0] = first + row
-            if self.next_step and buffers.ended[row]:
+            if self.next_step and self.buffers.ended[row]:
                 self._reset_ended(row)
                 continue
             try:
@@ -130,7 +136,10 @@ class LaneGroup:
                 self._fault(row, "step()", error)
                 self._revive(row)
                 continue
-            fill(obs_rows[row], obs)
+            if is_leaf:
+                obs_rows[row][...] = obs
+            else:
+                fill(obs_rows[row], obs)
             if info:
                 self._infos.append((first + row, info))
         current[0] = -1
@@ -139,7 +148,9 @@ class LaneGroup:
     def revive_all(self) -> Report:
         """Every lane of a worker that was lost begins anew: its episode counts as truncated."""
         for row in range(self.num_lanes):
+            self._current[0] = self.first_lane + row
             self._begin_anew(row)
+        self._current[0] = -1
         return self._take_report()
 
     def save(self) -> list[bytes]:
@@ -149,7 +160,9 @@ class LaneGroup:
     def load(self, saved: list[bytes]) -> None:
         """Go back to what `save` returned."""
         for row, data in enumerate(saved):
-            self._install(row, self._snapshots.load(self.envs[row], data))
+            env = self._snapshots.load(self.envs[row], data)
+            if env is not self.envs[row]:
+                self._install(row, env)
 
     def close(self) -> None:
         """Close every environment; errors in doing so are of no further interest."""
@@ -276,7 +289,7 @@ class LaneGroup:
     def _take_report(self) -> Report:
         report = Report(faults=self._faults)
         if self._infos:
-            report.infos = to_columns(self._infos)
+            report.infos = to_columns(self._infos, skip=CONTRACT_KEYS)
         if self._final_infos:
             report.final_infos = to_columns(self._final_infos)
         self._infos, self._final_infos, self._faults = [], [], []

@@ -13,11 +13,17 @@ import numpy as np
 Columns = dict[str, tuple[np.ndarray, Any]]  # key -> lanes [n], values [n, ...] or the Columns of a nested dict
 
 
-def to_columns(rows: list[tuple[int, dict[str, Any]]]) -> Columns:
-    """The values of each key and the lanes they belong to."""
+# what these say is the batch's to say, whatever an environment or its wrappers put there
+CONTRACT_KEYS = frozenset({"episode", "final_obs", "final_info", "action_mask", "fault"})
+
+
+def to_columns(rows: list[tuple[int, dict[str, Any]]], skip: frozenset[str] = frozenset()) -> Columns:
+    """The values of each key and the lanes they belong to, without the keys in `skip`."""
     gathered: dict[str, tuple[list[int], list[Any]]] = {}
     for lane, info in rows:
         for key, value in info.items():
+            if key in skip:
+                continue
             if key not in gathered:
                 gathered[key] = ([], [])
             lanes, values = gathered[key]
