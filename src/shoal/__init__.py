@@ -1,6 +1,7 @@
 """Shoal: reinforcement learning on batches of environments.
 
-Importing this package does nothing and loads nothing; each name below is fetched when it is first used.
+Importing this package loads nothing; each name below is fetched when it is first used. The worlds' names are entered
+in Gymnasium's registry as soon as Gymnasium itself is loaded.
 """
 
 from __future__ import annotations
@@ -8,12 +9,16 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from shoal._on_gymnasium import register_when_loaded
+
 __version__ = "0.1.0"
 
 _LAZY = {
     "make": "shoal.registry",
     "Batch": "shoal.vector.batch",
     "Step": "shoal.vector.batch",
+    "Kernel": "shoal.vector.kernel",
+    "record": "shoal.vector.kernel",
 }
 
 __all__ = ["__version__", *_LAZY]
@@ -27,3 +32,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+register_when_loaded()

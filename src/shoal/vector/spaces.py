@@ -90,22 +90,32 @@ def check_action_range(action: np.ndarray, space: gym.Space) -> None:
     """`ActionError` naming the first lane whose action lies outside `space`. For backends without a compiled check."""
     if isinstance(space, gym.spaces.Discrete):
         bad = (action < space.start) | (action >= space.start + space.n)
-        allowed = f"{space.start}..{space.start + space.n - 1}"
     elif isinstance(space, gym.spaces.MultiDiscrete):
         bad = (action < space.start) | (action >= space.start + space.nvec)
-        allowed = f"{space.start.tolist()} up to {(space.start + space.nvec - 1).tolist()}"
     elif isinstance(space, gym.spaces.Box):
         bad = ~((action >= space.low) & (action <= space.high))  # negated, so that NaN counts as outside
-        allowed = f"{space.low.min()}..{space.high.max()}"
     else:
         return
     if bad.any():
         lane = int(np.argwhere(bad)[0][0])
-        raise_action_outside(lane, action[lane], allowed)
+        raise_action_outside(lane, action[lane], space)
 
 
-def raise_action_outside(lane: int, value: Any, allowed: str) -> None:
+def raise_action_outside(lane: int, value: Any, space: gym.Space) -> None:
     """The one sentence for an action outside its space, whichever backend found it."""
+    if isinstance(space, gym.spaces.Discrete):
+        allowed = f"a whole number from {space.start} to {space.start + space.n - 1}"
+    elif isinstance(space, gym.spaces.MultiDiscrete):
+        allowed = f"from {space.start.tolist()} to {(space.start + space.nvec - 1).tolist()}"
+    elif isinstance(space, gym.spaces.Box):
+        allowed = f"from {_bound(space.low)} to {_bound(space.high)}"
+    else:
+        allowed = f"what {space} contains"
     what = "NaN" if np.any(np.isnan(value)) else "outside the action space"
-    shown = value.tolist() if isinstance(value, np.ndarray) else value
+    shown = value.tolist() if isinstance(value, np.ndarray | np.generic) else value
     raise ActionError(f"The action of lane {lane} is {what}: {shown}. Allowed is {allowed}; no lane has moved.")
+
+
+def _bound(values: np.ndarray) -> Any:
+    """One number where all components agree, otherwise the list of them."""
+    return values.flat[0].item() if np.all(values == values.flat[0]) else values.tolist()

@@ -1,0 +1,49 @@
+"""The state of one lane: a NumPy record with named fields, declared as `record(pos=f32[2], t=i32)`.
+
+Field types say how a number is *stored*. Inside a kernel every number is read as float64, int64 or bool and rounded
+when it is stored (see `source.py` for why).
+"""
+
+from __future__ import annotations
+
+import keyword
+
+import numpy as np
+
+from shoal.errors import ConfigError
+
+
+class Field:
+    """A storage type; `f32[2, 3]` is an array of it."""
+
+    def __init__(self, dtype: type[np.generic], shape: tuple[int, ...] = ()) -> None:
+        self.dtype = np.dtype(dtype)
+        self.shape = shape
+
+    def __getitem__(self, shape: int | tuple[int, ...]) -> Field:
+        sizes = shape if isinstance(shape, tuple) else (shape,)
+        if self.shape or not all(isinstance(n, int) and n > 0 for n in sizes):
+            raise ConfigError(f"{self}[{shape}] is no field. Give the sizes once, as whole numbers above 0: f32[2, 3].")
+        return Field(self.dtype.type, sizes)
+
+    def __repr__(self) -> str:
+        short = {"b": "b"}.get(self.dtype.kind, self.dtype.kind) + str(8 * self.dtype.itemsize)
+        return ("b1" if self.dtype == np.bool_ else short) + (str(list(self.shape)) if self.shape else "")
+
+
+f32, f64 = Field(np.float32), Field(np.float64)
+i8, i16, i32, i64 = Field(np.int8), Field(np.int16), Field(np.int32), Field(np.int64)
+u8, u16 = Field(np.uint8), Field(np.uint16)
+b1 = Field(np.bool_)
+
+
+def record(**fields: Field) -> np.dtype:
+    """The dtype of one lane's record, C layout with natural alignment."""
+    if not fields:
+        raise ConfigError("record() needs at least one field, e.g. record(x=f32, t=i32).")
+    for name, field in fields.items():
+        if not isinstance(field, Field):
+            raise ConfigError(f"Field {name!r} is {field!r}. Use f32, f64, i8, i16, i32, i64, u8, u16, b1, or f32[n].")
+        if keyword.iskeyword(name) or hasattr(np.record, name):
+            raise ConfigError(f"Field {name!r} would hide a name of NumPy's records. Choose another name.")
+    return np.dtype([(name, field.dtype, field.shape) for name, field in fields.items()], align=True)
