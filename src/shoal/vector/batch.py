@@ -58,6 +58,8 @@ class Batch(VectorEnv):
     `_get_state` and `_set_state`.
     """
 
+    closed = True  # until `__init__` has run: what was never made must not be closed when it is collected
+
     def __init__(
         self,
         num_envs: int,
@@ -80,6 +82,7 @@ class Batch(VectorEnv):
         self.copy = copy
         self._buffers: Step | None = None
         self._was_reset = False
+        self.closed = False
 
     # ------------------------------------------------------------------ what a user calls
 

@@ -39,8 +39,9 @@ class SerialBatch(LaneBatch):
         num_envs, mode = check_num_envs(num_envs), check_autoreset_mode(autoreset_mode)
         make = EnvMaker(env, env_kwargs or {})
         traits = probe(make)
-        super().__init__(num_envs, traits, Buffers.create(traits, num_envs), mode, copy)
-        self._group = LaneGroup(make, traits, self.buffers, autoreset_mode=mode)
+        buffers = Buffers.create(traits, num_envs)
+        self._group = LaneGroup(make, traits, buffers, autoreset_mode=mode)
+        super().__init__(num_envs, traits, buffers, mode, copy)
 
     @property
     def envs(self) -> list[gym.Env]:

@@ -146,10 +146,10 @@ class LaneBatch(Batch):
         """DISABLED: an ended lane must be reset before it steps."""
         if self.autoreset_mode is not AutoresetMode.DISABLED or not self.buffers.ended[lanes].any():
             return
-        waiting = np.arange(self.num_envs)[lanes][self.buffers.ended[lanes]]
+        lane = np.arange(self.num_envs)[lanes][self.buffers.ended[lanes]][0]
         raise StateError(
-            f"step() came for {len(waiting)} lanes whose episode is over (the first is {waiting[0]}). "
-            "Under autoreset_mode='disabled' call reset(options={'reset_mask': mask}) for them first."
+            f"The episode of lane {lane} has ended and autoreset is disabled. "
+            "Reset it with reset(options={'reset_mask': mask}) before the next step."
         )
 
     def _lanes_to_reset(self, lanes: Any) -> np.ndarray | None:

@@ -13,7 +13,7 @@ class Episodes:
 
     def __init__(self, num_envs: int) -> None:
         self.returns = np.zeros(num_envs, np.float64)
-        self.lengths = np.zeros(num_envs, np.int32)
+        self.lengths = np.zeros(num_envs, np.int64)
         self.started = np.zeros(num_envs, np.float64)
 
     def begin(self, rows: Any) -> None:
@@ -30,9 +30,9 @@ class Episodes:
     def summary(self, rows: Any) -> dict[str, np.ndarray]:
         """{r: return, l: length, t: seconds}, [n] each, of `rows` as they stand."""
         return {
-            "r": self.returns[rows].astype(np.float32),
+            "r": self.returns[rows].copy(),
             "l": self.lengths[rows].copy(),
-            "t": (time.perf_counter() - self.started[rows]).astype(np.float32),
+            "t": time.perf_counter() - self.started[rows],
         }
 
     def get_state(self) -> dict[str, np.ndarray]:

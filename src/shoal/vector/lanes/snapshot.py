@@ -46,14 +46,16 @@ class Snapshots:
         try:
             twin = self._make()
             env.action_space.seed(0)
-            env.reset(seed=0)
+            _, info = env.reset(seed=0)
             for _ in range(_WARM_UP_STEPS):
-                _step_or_reset(env, _sample(env))
+                *_, info = _step_or_reset(env, _sample(env, info))
             twin = load(twin, save(env))
             for count in range(_REPLAY_STEPS):
-                action = _sample(env)
-                if not _equal(_step_or_reset(env, action), _step_or_reset(twin, action)):
+                action = _sample(env, info)
+                result = _step_or_reset(env, action)
+                if not _equal(result, _step_or_reset(twin, action)):
                     raise StateError(f"a copy of {env} went another way {count + 1} steps later")
+                info = result[-1]
             if not _equal(env.reset(), twin.reset()):
                 raise StateError(f"a copy of {env} began its next episode differently")
         except Exception as error:
@@ -101,15 +103,16 @@ def _wrappers(env: gym.Env) -> list[gym.Wrapper]:
 
 def _step_or_reset(env: gym.Env, action: Any) -> Any:
     result = env.step(action)
-    return (result, env.reset()) if result[2] or result[3] else result
+    return (result, *env.reset()) if result[2] or result[3] else result
 
 
-def _sample(env: gym.Env) -> Any:
-    """A random action, an allowed one where the environment has a method for masks."""
+def _sample(env: gym.Env, info: dict[str, Any]) -> Any:
+    """A random action, an allowed one where the environment says which are."""
     space = env.action_space
-    if not env.has_wrapper_attr("action_masks"):
+    allowed = env.get_wrapper_attr("action_masks")() if env.has_wrapper_attr("action_masks") else info.get("action_mask")
+    if allowed is None:
         return space.sample()
-    mask = np.asarray(env.get_wrapper_attr("action_masks")(), np.int8)
+    mask = np.asarray(allowed, np.int8)
     if isinstance(space, gym.spaces.MultiDiscrete):
         return space.sample(mask=tuple(np.split(mask, np.cumsum(space.nvec)[:-1])))
     return space.sample(mask=mask)
