@@ -27,7 +27,7 @@ def lone_trajectory(kwargs: dict, seed: int, actions: list) -> list:
     return steps
 
 
-@settings(max_examples=20)
+@settings(max_examples=20, deadline=None)
 @given(
     num_envs=st.integers(1, 4),
     seed=st.integers(0, 2**31 - 1),

@@ -72,10 +72,16 @@ def save(env: gym.Env) -> bytes:
     """`env` and its wrappers as bytes."""
     core = env.unwrapped
     if not (hasattr(core, "get_state") and hasattr(core, "set_state")):
-        return cloudpickle.dumps(env)
+        return _dump(env)
     layers = [{k: v for k, v in vars(layer).items() if k != "env"} for layer in _wrappers(env)]
     # the base class's generator is not the author's to remember, so it is saved beside what they return
-    return cloudpickle.dumps((core.get_state(), core.np_random.bit_generator.state, layers))
+    return _dump((core.get_state(), core.np_random.bit_generator.state, layers))
+
+
+def _dump(value: Any) -> bytes:
+    """Equal bytes for equal values: a first pickle also tells which equal parts happen to be one object, a pickle of
+    what it gives back does not."""
+    return cloudpickle.dumps(pickle.loads(cloudpickle.dumps(value)))
 
 
 def load(env: gym.Env, data: bytes) -> gym.Env:

@@ -51,7 +51,7 @@ def _leaf_conformer(space: gym.Space, name: str) -> Callable[[Any], np.ndarray]:
     shape, dtype, ndarray = space.shape, space.dtype, np.ndarray
     assert shape is not None
     assert dtype is not None
-    can_be_nan = dtype.kind == "f"
+    can_be_nan = dtype.kind == "f" and 0 not in shape
     is_short = len(shape) == 1 and shape[0] <= _SHORT
 
     def conform(value: Any) -> np.ndarray:
@@ -136,4 +136,6 @@ def rows_of(space: gym.Space, batched: Tree) -> Iterator[Any]:
         return (dict(zip(space.spaces, row, strict=True)) for row in zip(*columns, strict=True))
     if isinstance(space, gym.spaces.Tuple):
         return zip(*[rows_of(sub, part) for sub, part in zip(space.spaces, batched, strict=True)], strict=True)
+    if isinstance(space, gym.spaces.Box) and not space.shape:
+        return (batched[row, ...] for row in range(len(batched)))  # an array without axes, where iter gives numbers
     return iter(batched)
