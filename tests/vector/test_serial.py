@@ -177,14 +177,14 @@ def test_the_time_limit_of_an_id_is_kept_and_its_checks_are_not():
 def test_a_fault_names_the_lane_keeps_the_cause_and_asks_for_a_reset():
     batch = SerialBatch(Trap, 3)
     batch.reset(seed=0)
-    with pytest.raises(LaneFault, match="Lane 2 raised ZeroDivisionError in step.*the cart left the rails") as caught:
+    with pytest.raises(LaneFault, match=r"Lane 2 raised ZeroDivisionError in step.*the cart left the rails") as caught:
         batch.step([0, 0, RAISE])
     assert caught.value.lane == 2
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
     with pytest.raises(StateError, match="before reset"):
         batch.step([0, 0, 0])
     batch.reset(seed=0)
-    with pytest.raises(LaneFault, match="Lane 0 returned from .* the observation is NaN in 2 of 2 numbers"):
+    with pytest.raises(LaneFault, match=r"Lane 0 returned from .* the observation is NaN in 2 of 2 numbers"):
         batch.step([NAN_OBS, 0, 0])
 
 
@@ -202,7 +202,7 @@ class TestBadInput:
     def test_an_environment_instead_of_a_way_to_make_one(self):
         with pytest.raises(ConfigError, match="already made"):
             SerialBatch(Trap(), 2)
-        with pytest.raises(ConfigError, match="returned a int, not a gymnasium.Env"):
+        with pytest.raises(ConfigError, match=r"returned a int, not a gymnasium.Env"):
             SerialBatch(lambda: 7, 2)
         with pytest.raises(ConfigError, match="makes no environment"):
             SerialBatch(3.5, 2)

@@ -83,5 +83,5 @@ def test_what_cannot_be_saved_is_said_in_a_sentence():
 
 
 def test_a_copy_that_goes_another_way_is_refused():
-    with pytest.raises(StateError, match="a copy of .* went another way"):
+    with pytest.raises(StateError, match=r"a copy of .* went another way"):
         Snapshots(EnvMaker(Forgetful)).save(Forgetful(), 0)

@@ -45,18 +45,6 @@ def _target(link: Path) -> str:
         return ""
 
 
-def workers_of(parent: int) -> list[int]:
-    """Processes of ours that are children of `parent`, whatever they are doing."""
-    found = []
-    for status in Path("/proc").glob("[0-9]*/status"):
-        try:
-            if f"\nPPid:\t{parent}\n" in status.read_text() and is_alive(int(status.parent.name)):
-                found.append(int(status.parent.name))
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-    return found
-
-
 def assert_nothing_left(batch: WorkerBatch | None = None) -> None:
     """This process has no worker, no shared memory, and nothing under /dev/shm that came from us."""
     if batch is not None:

@@ -142,19 +142,24 @@ class LaneBatch(Batch):
 
     # ------------------------------------------------------------------ moments
 
+    def _ended(self, lanes: Any) -> np.ndarray:
+        """[n] bool: the episode is over, the user knows, and the lane waits for its reset (NEXT_STEP, DISABLED)."""
+        return self.buffers.ended[lanes].copy()
+
     def _refuse_ended(self, lanes: Any) -> None:
         """DISABLED: an ended lane must be reset before it steps."""
-        if self.autoreset_mode is not AutoresetMode.DISABLED or not self.buffers.ended[lanes].any():
+        if self.autoreset_mode is not AutoresetMode.DISABLED:
             return
-        lane = np.arange(self.num_envs)[lanes][self.buffers.ended[lanes]][0]
-        raise StateError(
-            f"The episode of lane {lane} has ended and autoreset is disabled. "
-            "Reset it with reset(options={'reset_mask': mask}) before the next step."
-        )
+        ended = self._ended(lanes)
+        if ended.any():
+            raise StateError(
+                f"The episode of lane {np.arange(self.num_envs)[lanes][ended][0]} has ended and autoreset is disabled. "
+                "Reset it with reset(options={'reset_mask': mask}) before the next step."
+            )
 
     def _lanes_to_reset(self, lanes: Any) -> np.ndarray | None:
         """NEXT_STEP: [n] bool, the lanes whose coming step is their reset."""
-        return self.buffers.ended[lanes].copy() if self.autoreset_mode is AutoresetMode.NEXT_STEP else None
+        return self._ended(lanes) if self.autoreset_mode is AutoresetMode.NEXT_STEP else None
 
     # ------------------------------------------------------------------ state
 

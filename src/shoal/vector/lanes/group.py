@@ -68,9 +68,9 @@ class LaneGroup:
         self.next_step = autoreset_mode is AutoresetMode.NEXT_STEP
         self._conform = conformer(traits.observation_space)
         # single numbers are written through memoryviews, which take half the time of arrays
-        self._current = memoryview(np.full(1, -1, np.int64) if current is None else current)
-        self._reward, self._terminated = memoryview(buffers.reward), memoryview(buffers.terminated)
-        self._truncated = memoryview(buffers.truncated)
+        self._current = (np.full(1, -1, np.int64) if current is None else current).data
+        self._reward: Any = buffers.reward.data
+        self._terminated, self._truncated = buffers.terminated.data, buffers.truncated.data
         self._is_leaf = isinstance(buffers.obs, np.ndarray)
         self._obs_rows = row_views(buffers.obs, self.num_lanes)
         self._final_rows = row_views(buffers.final_obs, self.num_lanes)

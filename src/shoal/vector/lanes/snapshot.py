@@ -115,7 +115,9 @@ def _step_or_reset(env: gym.Env, action: Any) -> Any:
 def _sample(env: gym.Env, info: dict[str, Any]) -> Any:
     """A random action, an allowed one where the environment says which are."""
     space = env.action_space
-    allowed = env.get_wrapper_attr("action_masks")() if env.has_wrapper_attr("action_masks") else info.get("action_mask")
+    allowed = (
+        env.get_wrapper_attr("action_masks")() if env.has_wrapper_attr("action_masks") else info.get("action_mask")
+    )
     if allowed is None:
         return space.sample()
     mask = np.asarray(allowed, np.int8)

@@ -110,11 +110,12 @@ class WorkerBatch(LaneBatch):
         return lanes, out.obs, out.reward, out.terminated, out.truncated, info
 
     def _launch(self, lanes: np.ndarray) -> None:
-        flying = self._flight.depart(lanes, self._lanes_to_reset(lanes))
-        for index, worker in enumerate(self._crew.workers):
-            words = [lane for lane in flying if lane in worker.lanes]
-            if words:
-                self._crew.tell(index, words)
+        with self._abandon_on_error():
+            flying = self._flight.depart(lanes, self._lanes_to_reset(lanes))
+            for index, worker in enumerate(self._crew.workers):
+                words = [lane for lane in flying if lane in worker.lanes]
+                if words:
+                    self._crew.tell(index, words)
 
     def _await_arrivals(self, min_lanes: int) -> None:
         with self._abandon_on_error():
@@ -126,9 +127,9 @@ class WorkerBatch(LaneBatch):
                     elif event.error is not None:
                         raise event.error
                     elif event.lane is not None:
-                        self._flight.arrive(event.lane)
+                        self._flight.arrive([event.lane])
                     else:
-                        self._flight.reports.append(event.result)
+                        self._flight.arrive(event.result.lanes, event.result.reports)
 
     def _empty_rows(self, num_rows: int) -> Step:
         space = self.single_observation_space
@@ -153,8 +154,10 @@ class WorkerBatch(LaneBatch):
             if mine:
                 rows = [int(lanes[k]) - worker.lanes[0] for k in mine]
                 again[index] = ("reset", rows, [seeds[k] for k in mine], options)
-                self._crew.call(index, *again[index])
-        return [*self._gather(again), untold]
+        with self._abandon_on_error():
+            for index, call in again.items():
+                self._crew.call(index, *call)
+            return [*self._gather(again), untold]
 
     def _run_step(self) -> list[Report]:
         self._flight.refuse_unless_empty("step")
@@ -162,30 +165,30 @@ class WorkerBatch(LaneBatch):
             self._launch(np.arange(self.num_envs))
             self._await_arrivals(self.num_envs)
             return self._flight.land()[2]
-        for index in range(self.num_workers):
-            self._crew.tell(index, (STEP_ALL,))
-        return self._gather(dict.fromkeys(range(self.num_workers), ("revive_all",)))
+        with self._abandon_on_error():
+            for index in range(self.num_workers):
+                self._crew.tell(index, (STEP_ALL,))
+            return self._gather(dict.fromkeys(range(self.num_workers), ("revive_all",)))
 
     def _gather(self, again: dict[int, tuple[Any, ...]]) -> list[Report]:
         """Wait for the workers that were asked. `again` is what to call on the replacement of one that is lost."""
         reports: list[Report] = []
         waiting = set(again)
-        with self._abandon_on_error():
-            while waiting:
-                for event in self._crew.wait(waiting):
-                    if isinstance(event, Loss):
-                        if event.worker not in again:
-                            self._begin_lost_lanes_anew(event)
-                            continue
-                        self._refuse_loss(event)
-                        report = self._crew.replace(event.worker, *again[event.worker])
-                        report.faults.extend(event.faults)
-                        reports.append(report)
-                    elif event.error is not None:
-                        raise event.error
-                    elif event.result is not None:
-                        reports.append(event.result)
-                    waiting.discard(event.worker)
+        while waiting:
+            for event in self._crew.wait(waiting):
+                if isinstance(event, Loss) and event.worker not in again:
+                    self._begin_lost_lanes_anew(event)
+                    continue
+                if isinstance(event, Loss):
+                    self._refuse_loss(event)
+                    report = self._crew.replace(event.worker, *again[event.worker])
+                    report.faults.extend(event.faults)
+                    reports.append(report)
+                elif event.error is not None:
+                    raise event.error
+                elif event.result is not None:
+                    reports.append(event.result)
+                waiting.discard(event.worker)
         return reports
 
     def _run_save(self) -> list[bytes]:
@@ -219,6 +222,12 @@ class WorkerBatch(LaneBatch):
     def _refuse_loss(self, loss: Loss) -> None:
         if not self._restarts_lanes:
             raise LaneFault(f"{loss.reason} WorkerBatch(on_fault='restart') would go on without it.", loss.lane)
+
+    def _ended(self, lanes: Any) -> np.ndarray:
+        ended = super()._ended(lanes)
+        if self._flight.lost:  # nobody has been told that these are over
+            ended &= ~np.isin(np.arange(self.num_envs)[lanes], list(self._flight.lost))
+        return ended
 
     def _begin_lost_lanes_anew(self, loss: Loss) -> None:
         self._refuse_loss(loss)

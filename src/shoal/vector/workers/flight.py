@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from shoal.errors import ActionError, StateError
@@ -53,10 +55,11 @@ class Flight:
         self.busy[flying] = True
         return flying
 
-    def arrive(self, lane: int) -> None:
-        """`lane` is back."""
-        self.busy[lane] = False
-        self.ready.append(lane)
+    def arrive(self, lanes: list[int], reports: Sequence[Report] = ()) -> None:
+        """`lanes` are back, with what they had to report."""
+        self.busy[lanes] = False
+        self.ready.extend(lanes)
+        self.reports.extend(reports)
 
     def crash(self, faults: list[Fault]) -> None:
         """The worker of these lanes was lost and has begun them anew."""
@@ -64,7 +67,7 @@ class Flight:
             if self.busy[fault.lane] or fault.lane in self.ready:
                 self.reports.append(Report(faults=[fault]))
                 if self.busy[fault.lane]:
-                    self.arrive(fault.lane)
+                    self.arrive([fault.lane])
             else:
                 self.lost[fault.lane] = fault
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import recv_handle
-from typing import Any
+from typing import Any, NamedTuple
 
 from gymnasium.vector import AutoresetMode
 
@@ -47,6 +47,13 @@ class Assignment:
     restart: bool
     parent_pid: int
     inherited_fds: tuple[int, ...]  # a forked worker holds its siblings' ends open, which would hide a death
+
+
+class Landed(NamedTuple):
+    """Lanes that were stepped one by one, with what they had to report: one message, so that neither comes alone."""
+
+    lanes: list[int]
+    reports: list[Report]
 
 
 def run_worker(conn: Connection, assignment: Assignment, pickled_make: bytes | None, make: EnvMaker | None) -> None:
@@ -146,19 +153,21 @@ def _serve(conn: Connection, group: LaneGroup) -> None:
 def _step_lanes(conn: Connection, group: LaneGroup, lane: int, words: select.poll) -> None:
     """Step `lane` and all those whose words are waiting behind it; report them in small groups as they finish."""
     fd = conn.fileno()
-    done: list[int] = []
+    landed = Landed([], [])
     last_told = time.perf_counter()
     while True:
         report = group.step([lane - group.first_lane])
+        landed.lanes.append(lane)
         if report:
-            _reply(conn, report)
-        done.append(lane)
+            landed.reports.append(report)
         more = bool(words.poll(0))
         now = time.perf_counter()
         if not more or now - last_told > _FLUSH_AFTER_S:
-            write_words(fd, done)
-            done.clear()
-            last_told = now
+            if landed.reports:
+                _reply(conn, landed)
+            else:
+                write_words(fd, landed.lanes)
+            landed, last_told = Landed([], []), now
         if not more:
             return
         lane = read_word(fd)
