@@ -58,7 +58,7 @@ class Batch(VectorEnv):
     `_get_state` and `_set_state`.
     """
 
-    closed = True  # nothing to close until __init__ has run
+    closed = True  # until `__init__` has run: what was never made must not be closed when it is collected
 
     def __init__(
         self,
