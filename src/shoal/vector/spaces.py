@@ -94,6 +94,8 @@ def check_action_range(action: np.ndarray, space: gym.Space) -> None:
         bad = (action < space.start) | (action >= space.start + space.nvec)
     elif isinstance(space, gym.spaces.Box):
         bad = ~((action >= space.low) & (action <= space.high))  # negated, so that NaN counts as outside
+    elif isinstance(space, gym.spaces.MultiBinary):
+        bad = (action != 0) & (action != 1)
     else:
         return
     if bad.any():
