@@ -134,7 +134,12 @@ class GaussianHead:
 
     def log_prob(self, params: Tensor, raw: Tensor) -> Tensor:
         mean, log_std = params.chunk(2, -1)
-        return (-0.5 * ((raw - mean) * torch.exp(-log_std)) ** 2 - log_std - 0.5 * math.log(2 * math.pi)).sum(-1)
+        normal = -0.5 * ((raw - mean) * torch.exp(-log_std)) ** 2 - log_std - 0.5 * math.log(2 * math.pi)
+        return normal.sum(-1) - self.squash_log_slope(raw)
+
+    def squash_log_slope(self, raw: Tensor) -> Tensor:
+        """What squashing takes from the log-density of `raw`, [N]; it depends on nothing else. Here nothing."""
+        return raw.new_zeros(())
 
     def entropy(self, params: Tensor) -> Tensor:
         return (params.chunk(2, -1)[1] + 0.5 * math.log(2 * math.pi * math.e)).sum(-1)
@@ -159,10 +164,10 @@ class SquashedGaussianHead(GaussianHead):
         self.half_range = (self.high - self.low) / 2
         self.centre = (self.high + self.low) / 2
 
-    def log_prob(self, params: Tensor, raw: Tensor) -> Tensor:
+    def squash_log_slope(self, raw: Tensor) -> Tensor:
         # log(1 - tanh(x)^2) = 2 (log 2 - x - softplus(-2x)), which does not underflow
         slope = 2 * (math.log(2) - raw - F.softplus(-2 * raw)) + self.half_range.to(raw.device).log()
-        return super().log_prob(params, raw) - slope.sum(-1)
+        return slope.sum(-1)
 
     def to_env(self, raw: Tensor) -> Tensor:
         centre, half_range = self.centre.to(raw.device), self.half_range.to(raw.device)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 import gymnasium as gym
 import numpy as np
@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from shoal.agents.adam import FlatAdam
 from shoal.agents.agent import Act
+from shoal.agents.compiled.ppo import CompiledPPO, compiled_for
 from shoal.agents.config import PPOConfig
 from shoal.agents.distributions import head_for, mask_logits
 from shoal.agents.gae import gae
@@ -83,6 +84,12 @@ class PPO:
         self.obs_normaliser = ObsNormaliser(observation_space, self.device) if config.normalise_obs else None
         self.reward_normaliser = RewardNormaliser(config.gamma) if config.normalise_reward else None
         self.behaviour: Behaviour | None = None
+        self._compiled = compiled_for(self)
+
+    @property
+    def compiled(self) -> CompiledPPO | None:
+        """The compiled path, where it applies: a behaviour is Python, so it does not know one."""
+        return self._compiled if self.behaviour is None else None
 
     def _standard_network(self, observation_space: gym.Space) -> nn.Module:
         config = self.config
@@ -109,6 +116,8 @@ class PPO:
             action_mask: [B, A] bool, True = allowed.
             state: [B, S] from the previous `Act`, zeros at the start of an episode (or None for all lanes).
         """
+        if self.compiled is not None:
+            return self.compiled.act(obs, deterministic, action_mask)
         params, value, state = self.network(self._observe(obs), self._tensor(state))
         params = self._behave(params, self._tensor(action_mask))
         if deterministic:
@@ -120,6 +129,8 @@ class PPO:
     @torch.no_grad()
     def value_batch(self, obs: Tree, state: Tensor | None = None) -> Tensor:
         """The value of obs [N, *obs], [N]."""
+        if self.compiled is not None:
+            return self.compiled.value(obs)
         return self.network(self._observe(obs), self._tensor(state))[1]
 
     def _observe(self, obs: Tree) -> Tree:
@@ -147,7 +158,11 @@ class PPO:
         self.config.check_batch(rollout.num_envs)
         rates = self.rates(progress)
         targets = self.targets(rollout)
-        metrics = self._learn(rollout, targets, rates)
+        if self.compiled is not None:
+            flat_obs = _flat_rows(rollout.obs, rollout.num_steps)
+            metrics = self.compiled.learn(flat_obs, rollout.num_envs, targets, rates)
+        else:
+            metrics = self._learn(rollout, targets, rates)
         if self.obs_normaliser is not None:
             self.obs_normaliser.update(self._tensor(_flat_rows(rollout.obs, rollout.num_steps)))
         return {
@@ -190,15 +205,18 @@ class PPO:
 
     def _bootstrap_truncated(self, rollout: Rollout, next_value: np.ndarray) -> None:
         """Write the value of `final_obs` into the rows of `next_value` [T, B] that were truncated: one forward pass."""
-        rows, obs, states = [], [], []
+        rows: list[np.ndarray] = []
+        obs: list[Tree] = []
+        states: list[Tensor] = []
         for ended in rollout.ended:
             cut = rollout.truncated[ended.t, ended.lanes]
             if cut.any():
                 rows.append(ended.t * rollout.num_envs + ended.lanes[cut])
                 obs.append(index_tree(ended.obs, cut))
-                states.append(None if ended.state is None else ended.state[torch.from_numpy(cut)])
+                if ended.state is not None:
+                    states.append(ended.state[torch.from_numpy(cut)])
         if rows:
-            state = None if states[0] is None else torch.cat(states)
+            state = torch.cat(states) if states else None
             next_value.reshape(-1)[np.concatenate(rows)] = self.value_batch(_concatenate(obs), state).cpu()
 
     def _learn(self, rollout: Rollout, targets: Targets, rates: Rates) -> dict[str, float]:
@@ -325,7 +343,7 @@ def check_same_tensors(mine: dict[str, Tensor], given: dict[str, Tensor]) -> Non
             )
 
 
-def raise_not_finite(rows: Tensor, params: Tensor, value: Tensor, num_envs: int, epoch: int) -> None:
+def raise_not_finite(rows: Tensor, params: Tensor, value: Tensor, num_envs: int, epoch: int) -> NoReturn:
     """`LaneFault` for a loss that is not finite, naming the row behind it where one can be told."""
     bad_params, bad_value = ~params.isfinite().all(-1), ~value.isfinite()
     for quantity, bad in (("policy output", bad_params), ("value estimate", bad_value)):

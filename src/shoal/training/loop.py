@@ -123,7 +123,7 @@ class Loop:
     def snapshot(self) -> tuple[Tensors, dict[str, Any]]:
         """Everything the run remembers between two iterations: arrays by name, and plain numbers."""
         rollout = self.rollout
-        tensors = {f"agent.{name}": tensor for name, tensor in self.agent.state_dict().items()}
+        tensors: Tensors = {f"agent.{name}": tensor for name, tensor in self.agent.state_dict().items()}
         try:
             tensors |= {f"batch.{name}": array for name, array in self.batch.get_state().items()}
             self.inexact = None

@@ -102,7 +102,7 @@ def collect(batch: Batch, agent: Agent, rollout: Rollout, hooks: Hooks, clock: C
         obs = index_tree(rollout.obs, t)
         mask = None if rollout.action_mask is None else rollout.action_mask[t]
         with clock("inference"):
-            if hooks.mask_provider is not None:
+            if hooks.mask_provider is not None and mask is not None:
                 mask = hooks.mask_provider.fill(obs, mask)
             act = agent.act_batch(obs, action_mask=mask, state=state)
             rollout.action[t] = act.raw

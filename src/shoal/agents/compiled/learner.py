@@ -1,4 +1,4 @@
-"""Acting and learning of PPO with the standard networks, compiled. `CompiledPPO` is what the agent sees.
+"""One standard network, compiled: its outputs, the gradient of the PPO loss, and Adam.
 
 A minibatch is cut into PARTS whose gradients are summed in a fixed order, so that the result does not depend on how
 many threads share the work.
@@ -19,6 +19,7 @@ from numba import njit
 
 from shoal.agents.adam import FlatAdam
 from shoal.agents.compiled.losses import (
+    ADVANTAGE,
     ENTROPY,
     Rows,
     Weights,
@@ -79,6 +80,7 @@ def _entry_points(sources: str) -> _EntryPoints:
         the likeliest action."""
         assert sources
         layout, tile = Layout(*layout), Tile(*tile)
+        pack(flat, layout, packed)
         outputs, probs = work[tile.outputs : tile.output_slope], work[tile.output_slope : tile.value]
         top, total = work[tile.spare : tile.spare + TILE], work[tile.spare + TILE : tile.spare + 2 * TILE]
         index = np.arange(len(features))
@@ -97,7 +99,9 @@ def _entry_points(sources: str) -> _EntryPoints:
                 draw_choices(outputs, probs, sizes, noise, start, count, choice, log_prob, top, total)
 
     @njit(cache=True, nogil=True, fastmath=FAST)
-    def add_gradient(flat, packed, layout, work, tile, rows, index, start, stop, weights, sizes, log_std_at, grad, sums):
+    def add_gradient(
+        flat, packed, layout, work, tile, rows, index, start, stop, weights, sizes, log_std_at, grad, sums
+    ):
         """Gradient of the rows `index[start:stop]` into `grad`, and what is to be logged into `sums`."""
         assert sources
         layout, tile, weights = Layout(*layout), Tile(*tile), Weights(*weights)
@@ -142,15 +146,15 @@ def _entry_points(sources: str) -> _EntryPoints:
         add_first_grad(layout, work, tile, grad)
 
     @njit(cache=True, nogil=True)
-    def moments(numbers, index, start, stop):
-        """Mean and (unbiased) standard deviation of numbers[index[start:stop]]."""
+    def moments(history, index, start, stop):
+        """Mean and (unbiased) standard deviation of the advantages of the rows `index[start:stop]`."""
         assert sources
         total, count = 0.0, stop - start
         for i in range(start, stop):
-            total += numbers[index[i]]
+            total += history[index[i], ADVANTAGE]
         mean, squares = total / count, 0.0
         for i in range(start, stop):
-            squares += (numbers[index[i]] - mean) ** 2
+            squares += (history[index[i], ADVANTAGE] - mean) ** 2
         return mean, math.sqrt(squares / max(count - 1, 1))
 
     @njit(cache=True, nogil=True, fastmath=FAST)
@@ -240,7 +244,7 @@ class Outcome(NamedTuple):
     clipped: float
 
 
-class CompiledPPO:
+class CompiledNetwork:
     """Acts with and trains one standard network, whose parameters lie in `optimizer.flat`."""
 
     def __init__(self, network: ActorCritic, optimizer: FlatAdam, sizes: list[int]) -> None:
@@ -265,26 +269,20 @@ class CompiledPPO:
 
     # ------------------------------------------------------------------ acting
 
-    def act(self, features: np.ndarray, allowed: np.ndarray | None, noise: np.ndarray) -> tuple[np.ndarray, ...]:
+    def act(self, features: np.ndarray, allowed: np.ndarray, noise: np.ndarray) -> tuple[np.ndarray, ...]:
         """features [N, D], allowed [N, P], noise [N, parts or P] -> raw actions, log_prob [N], value [N].
 
-        Noise of infinity asks for the likeliest action.
+        No rows in `allowed`: no mask. Noise of infinity asks for the likeliest action; no rows of it, for values only.
         """
         count, parts = len(features), len(self.sizes)
         choice = np.empty((count, parts), np.int64)
         drawn = np.empty((count, 0 if parts else self.outputs), np.float32)
         log_prob, value = np.empty(count, np.float32), np.empty(count, np.float32)
-        allowed = np.empty((0, 0), np.bool_) if allowed is None else allowed
-        self.calls.pack(self.flat, self.layout, self.packed)
         self.calls.act(
             self.flat, self.packed, self.layout, self.work[0], self.tile, features, allowed, noise,
             self.sizes, self.log_std, choice, drawn, log_prob, value,
         )  # fmt: skip
         return (choice if parts else drawn), log_prob, value
-
-    def value(self, features: np.ndarray) -> np.ndarray:
-        """features [N, D] -> value [N]."""
-        return self.act(features, None, np.empty((0, 0), np.float32))[2]
 
     # ------------------------------------------------------------------ learning
 
@@ -306,9 +304,9 @@ class CompiledPPO:
         self._on_threads(share)
         return Outcome(*(self.sums.sum(0) / (stop - start)))
 
-    def moments(self, numbers: np.ndarray, index: np.ndarray, start: int, stop: int) -> tuple[float, float]:
-        """Mean and standard deviation of `numbers[index[start:stop]]`."""
-        return self.calls.moments(numbers, index, start, stop)
+    def advantage_moments(self, rows: Rows, index: np.ndarray, start: int, stop: int) -> tuple[float, float]:
+        """Mean and standard deviation of the advantages of the minibatch `index[start:stop]`."""
+        return self.calls.moments(rows.history, index, start, stop)
 
     def step(self, lr: float, max_norm: float) -> float:
         """Clip the gradient and take a step of Adam; returns the norm. A norm that is not finite moves nothing."""

@@ -79,8 +79,8 @@ class Kernel:
 
     def param_record(self) -> np.ndarray:
         """The parameters as one record, [1]."""
-        fields = [(name, np.asarray(value).dtype, np.asarray(value).shape) for name, value in self.values.items()]
-        packed = np.zeros(1, np.dtype(fields or [("unused", np.int8)], align=True))
+        values = self.values or {"unused": np.zeros((), np.int8)}
+        packed = np.zeros(1, np.dtype([(name, value.dtype, value.shape) for name, value in values.items()], align=True))
         for name, value in self.values.items():
             packed[name][0] = value
         return packed
