@@ -18,6 +18,7 @@ class MountainCar(Kernel):
 
     observation_space = _SPACE
     action_space = gym.spaces.Discrete(3)
+    metadata = {"renderer": "shoal.worlds.classic.rendering:MOUNTAIN_CAR"}  # noqa: RUF012
     state = record(x=f64, speed=f64, t=i32)
     params = {"force": 0.001, "gravity": 0.0025, "goal": 0.5, "max_steps": 200}
 
@@ -38,6 +39,7 @@ class MountainCarContinuous(Kernel):
 
     observation_space = _SPACE
     action_space = gym.spaces.Box(-1.0, 1.0, (1,), np.float32)
+    metadata = MountainCar.metadata
     state = MountainCar.state
     params = {"force": 0.0015, "gravity": 0.0025, "goal": 0.45, "max_steps": 999}
 
