@@ -99,7 +99,15 @@ def test_a_section_needs_a_plain_name(run):
 @needs_browser
 def test_a_browser_draws_every_part(run, tmp_path):
     html = dom(write_report(run), tmp_path / "profile")
-    for title in ("Overview", "Learning curves", "Evaluation", "Replay", "Where the time went", "Tournament", "system"):
+    for title in (
+        "Overview",
+        "Learning curves",
+        "Evaluation",
+        "Replay",
+        "Where the time went",
+        "Inside the learner",
+        "Tournament",
+    ):
         assert f">{title}" in html
     assert html.count("<svg") >= 7
     assert html.count("<canvas") == 3
