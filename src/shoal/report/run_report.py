@@ -57,7 +57,8 @@ def _overview(rows: list[Row], evaluations: list[Row]) -> Section:
     if evaluations:
         items.append(("evaluation return, latest", evaluations[-1]["mean"]))
     if "rollout/ep_rew_mean" in last:
-        items.append(("training return, last 100 episodes", last["rollout/ep_rew_mean"]))
+        items.append(("training return, last 100", last["rollout/ep_rew_mean"]))
+        items.append(("episodes", last["rollout/episodes"]))
     items.append(("training time", _duration(last["time/time_elapsed"])))
     items.append(("steps per second, mean", last["step"] / max(last["time/time_elapsed"], 1e-9)))
     return Section("Overview", [build.stats(items)])
@@ -65,7 +66,8 @@ def _overview(rows: list[Row], evaluations: list[Row]) -> Section:
 
 def _curves(rows: list[Row], names: set[str]) -> Section:
     """How the agent does: the two numbers that everybody asks for, large, and what else a world counts per episode."""
-    keys = [*HEADLINE, *sorted(name for name in names if name.startswith("rollout/") and name not in HEADLINE)]
+    others = names - {*HEADLINE, "rollout/episodes"}
+    keys = [*HEADLINE, *sorted(name for name in others if name.startswith("rollout/"))]
     blocks = [_curve(rows, key, "half" if key in HEADLINE else "third") for key in keys]
     return Section("Learning curves", [b for b in blocks if b], "Each point is one iteration; raw values are faint.")
 
