@@ -43,6 +43,4 @@ def test_unknown_names_propose_the_nearest():
 def test_unknown_verb_is_one_sentence():
     result = subprocess.run([sys.executable, "-m", "shoal", "trian"], capture_output=True, text=True)
     assert result.returncode == 2
-    assert result.stderr.strip() == "shoal: No verb 'trian'. Did you mean 'train'? `shoal --help` lists all %d." % len(
-        __import__("shoal.cli").cli.VERBS
-    )
+    assert result.stderr.startswith("shoal: No verb 'trian'. Did you mean 'train'? `shoal --help` lists all ")
