@@ -38,8 +38,12 @@ def parse(command: type[T], argv: list[str], prog: str, default: T | None = None
 
 def _sentence(box: str, prog: str) -> str:
     """What tyro says in a box of several lines, as one sentence."""
-    lines = [line.strip("│ ") for line in box.splitlines()[1:]]
-    told = list(itertools.takewhile(lambda line: line and set(line) - set("─╰╯"), lines))
+    lines = [line.strip("│| ") for line in box.splitlines()[1:]]  # without the title
+
+    def is_rule(line: str) -> bool:
+        return not set(line) - set("─-╭╮╰╯+ ")
+
+    told = list(itertools.takewhile(lambda line: not is_rule(line), itertools.dropwhile(is_rule, lines)))
     wrong = re.match(r"Error parsing (\S+): .*: '(.*)'$", told[0])
     if wrong:
         flag, value = wrong.groups()
