@@ -23,6 +23,9 @@ class Worker:
         self.assignment = assignment
         self.lanes = range(assignment.first_lane, assignment.stop_lane)
         ctx = get_context(context)
+        if context == "forkserver":
+            # imports NumPy and Gymnasium once in the server instead of once in each worker
+            ctx.set_forkserver_preload(["__main__", run_worker.__module__])
         self.conn, theirs = ctx.Pipe()
         self.fd = self.conn.fileno()
         try:
