@@ -1,0 +1,1 @@
+"""Benchmarks: Shoal and its peers on the same work, interleaved in one run."""
