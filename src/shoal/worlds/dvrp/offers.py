@@ -25,6 +25,8 @@ TYPE_ACCEPTS = np.stack(
 MINUTES = 1440
 """Minutes in a day; windows are clamped to it."""
 
+_WIDENED = np.array([[1, 0], [0, 1]])  # pickups give way at their earliest end, dropoffs at their latest
+
 
 def compute_masks_from_flexibility(types: np.ndarray) -> np.ndarray:
     """The offers worth making to travellers of `types` [K]: [K, 16] bool, True = allowed."""
@@ -34,11 +36,6 @@ def compute_masks_from_flexibility(types: np.ndarray) -> np.ndarray:
 def accept_by_limits(limit: np.ndarray, action: np.ndarray) -> np.ndarray:
     """[...] bool: both shifts of `action` [...] lie within `limit` [..., 2] minutes (early, late)."""
     return (np.abs(ACTIONS[action]) <= limit).all(-1)
-
-
-def accept_by_type(types: np.ndarray, action: np.ndarray) -> np.ndarray:
-    """[...] bool: the pure rule of `types` [...] accepts `action` [...]."""
-    return TYPE_ACCEPTS[types, action]
 
 
 def accept_by_logit(limit: np.ndarray, action: np.ndarray, noise: np.ndarray, beta: float) -> np.ndarray:
@@ -54,19 +51,13 @@ def accept_by_logit(limit: np.ndarray, action: np.ndarray, noise: np.ndarray, be
     return (noise < probability) | (action == NO_OFFER)
 
 
-def shift_windows(pickup: np.ndarray, dropoff: np.ndarray, shift: np.ndarray, widen: bool) -> tuple[np.ndarray, ...]:
+def shift_windows(window: np.ndarray, shift: np.ndarray, widen: bool) -> np.ndarray:
     """Windows after an accepted offer, clamped to the day.
 
     Args:
-        pickup, dropoff: [..., 2] minutes (earliest, latest).
-        shift: [..., 2] minutes (pickup_shift, dropoff_shift); zeros where the offer was rejected.
-        widen: keep the original side of each window instead of moving it whole.
+        window: [..., 2, 2] minutes: pickup and dropoff, earliest and latest.
+        shift: [..., 2] minutes (pickup_shift <= 0, dropoff_shift >= 0).
+        widen: open the pickup earlier and close the dropoff later, instead of moving each window whole.
     """
-    early, late = shift[..., :1], shift[..., 1:]
-    if widen:
-        keep, zero = np.zeros_like(early), np.zeros_like(late)
-        pickup = pickup + np.concatenate([early, keep], -1)
-        dropoff = dropoff + np.concatenate([zero, late], -1)
-    else:
-        pickup, dropoff = pickup + early, dropoff + late
-    return np.clip(pickup, 0, MINUTES), np.clip(dropoff, 0, MINUTES)
+    moved = np.asarray(shift)[..., None] * (_WIDENED if widen else 1)
+    return np.clip(window + moved, 0, MINUTES)
