@@ -82,7 +82,7 @@ def city_from_matrices(
     depot: int = 0,
     names: Sequence[str] = (),
 ) -> City:
-    """A city from a user's [H, H] seconds and, if known, metres. Detours are closed to shortest paths, with a warning."""
+    """A city from a user's [H, H] seconds and, if known, metres. Detours become shortest paths, with a warning."""
     seconds = _checked("duration", duration)
     metres = None if distance is None else _checked("distance", distance)
     if metres is not None and metres.shape != seconds.shape:
@@ -105,7 +105,9 @@ def closure(matrix: np.ndarray) -> np.ndarray:
 def _checked(name: str, matrix: np.ndarray) -> np.ndarray:
     matrix = np.asarray(matrix, float)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise ConfigError(f"The {name} matrix has shape {matrix.shape}. It must be square: one row and column per cell.")
+        raise ConfigError(
+            f"The {name} matrix has shape {matrix.shape}. It must be square: one row and column per cell."
+        )
     if len(matrix) < 2:
         raise ConfigError(f"The {name} matrix has one cell. A city needs at least two.")
     bad = ~np.isfinite(matrix) | (matrix < 0) | (matrix >= DAY if name == "duration" else matrix >= 1e6)

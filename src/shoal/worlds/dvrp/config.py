@@ -70,7 +70,7 @@ _FLEET = {"fleet": "size"}  # what the command line calls a field of `Fleet`
 
 
 def make(num_envs: int, *, autoreset_mode: Any = "same_step", copy: bool = True, **options: Any) -> Any:
-    """A `DvrpBatch`. Options are the fields of `Settings`, `Fleet` (its size as `fleet`), `Place` and `OracleChoice`."""
+    """A `DvrpBatch`. Options are fields of `Settings`, `Fleet` (its size as `fleet`), `Place` and `OracleChoice`."""
     from shoal.worlds.dvrp.environment import DvrpBatch
     from shoal.worlds.dvrp.oracles import make_oracle
 
@@ -90,7 +90,7 @@ def split_options(options: dict[str, Any]) -> tuple[Settings, Place, OracleChoic
     if left:
         known = [field.name for cls in (Settings, Place, OracleChoice, Fleet) for field in fields(cls)]
         raise unknown_name("option of dvrp", next(iter(left)), known, "shoal.worlds.dvrp.config")
-    return tuple(parts)  # type: ignore[return-value]
+    return parts[0], parts[1], parts[2], parts[3]
 
 
 def make_scenario(place: Place, fleet: Fleet) -> Scenario:

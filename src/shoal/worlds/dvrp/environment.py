@@ -37,7 +37,7 @@ class DvrpBatch(Batched):
         self.scenario, self.settings = scenario, settings or Settings()
         check_scenario(scenario, self.settings)
         self.encoder = Encoder(scenario.city, self.settings)
-        actions = gym.spaces.Discrete(NUM_ACTIONS)
+        actions: gym.Space = gym.spaces.Discrete(NUM_ACTIONS)
         super().__init__(num_envs, self.encoder.space, actions, has_action_mask=True, **options)
         self.router = oracle
         self.oracle = Oracle(self._route, name=oracle.name, describe=self._describe)
@@ -226,7 +226,7 @@ class DvrpBatch(Batched):
 
 def _empty_state(num_envs: int, customers: int, follows_noop: bool) -> dict[str, np.ndarray]:
     B, n = num_envs, customers
-    state = {name: np.zeros((B, n), np.int16) for name in ("user", "trip", "type", "purpose")}
+    state: dict[str, np.ndarray] = {name: np.zeros((B, n), np.int16) for name in ("user", "trip", "type", "purpose")}
     state |= {
         "limit": np.zeros((B, n, 2), np.int16),
         "asked": np.zeros((B, n, 2, 2), np.int32),  # minutes

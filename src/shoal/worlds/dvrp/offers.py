@@ -47,7 +47,7 @@ def accept_by_logit(limit: np.ndarray, action: np.ndarray, noise: np.ndarray, be
             in one direction does not pay for a breach in the other, and no offer at all is always accepted.
     """
     slack = limit - np.abs(ACTIONS[action]) + 5.0  # offers come in steps of ten: five decides between two steps
-    probability = (1 / (1 + np.exp(-beta * slack))).prod(-1)
+    probability = (1 / (1 + np.exp(np.clip(-beta * slack, -50, 50)))).prod(-1)
     return (noise < probability) | (action == NO_OFFER)
 
 

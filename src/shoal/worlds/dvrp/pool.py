@@ -41,7 +41,7 @@ class Pool(NamedTuple):
     num_trips: np.ndarray  # [K] int64
     home: np.ndarray | None = None  # [K] int16 cell, where it is known
     work: np.ndarray | None = None  # [K] int16 cell, where it is known
-    accepts: np.ndarray | None = None  # [K, M, 16] bool: a recorded answer to every offer, where there is one
+    accepts: np.ndarray | None = None  # [K, M, 4, 16] bool: recorded answers, as each type would give them
 
     @property
     def size(self) -> int:

@@ -83,7 +83,9 @@ def check_scenario(scenario: Scenario, settings: Settings) -> None:
     if settings.acceptance == "csv" and pool.accepts is None:
         raise ConfigError("acceptance='csv' needs recorded decisions. Load a decisions file, or use 'limits'.")
     exists = np.arange(pool.origin.shape[1]) < pool.num_trips[:, None]
-    outside = exists & ((np.minimum(pool.origin, pool.dest) < 0) | (np.maximum(pool.origin, pool.dest) >= scenario.city.num_cells))
+    outside = exists & (
+        (np.minimum(pool.origin, pool.dest) < 0) | (np.maximum(pool.origin, pool.dest) >= scenario.city.num_cells)
+    )
     if outside.any():
         who, trip = (int(i) for i in np.argwhere(outside)[0])
         raise ConfigError(

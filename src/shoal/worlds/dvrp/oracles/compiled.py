@@ -291,7 +291,6 @@ def _relate(related, request, job, terms, members, num_members):
         related[request, members[m]] = related[members[m], request] = apart + terms.pace * later
 
 
-
 @_jit
 def _choose(chosen, score, wanted, members, num_members, related, random):
     """Pick `wanted` requests: one at random, then those most related to it, with some luck. Returns their number."""

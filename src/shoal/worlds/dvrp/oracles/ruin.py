@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -57,7 +58,7 @@ class RuinOracle:
         rows = (routes, cost, vehicles, _int32(cells), _int32(tw), np.ascontiguousarray(booked))
         lanes = len(plan) // group
         edges = [lanes * part // self._num_threads * group for part in range(self._num_threads + 1)]
-        parts = [[array[lo:hi] for array in rows] for lo, hi in zip(edges, edges[1:], strict=False)]
+        parts = [[array[lo:hi] for array in rows] for lo, hi in itertools.pairwise(edges)]
         others = [self._pool.submit(self._route, part, group) for part in parts[1:]] if self._pool else []
         self._route(parts[0], group)
         for other in others:
