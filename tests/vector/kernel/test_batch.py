@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from vector.kernel.kernels import Corridor, Mixed
+from tests.vector.kernel.kernels import Corridor, Mixed
 
 from shoal.errors import ActionError, ConfigError, StateError
 from shoal.vector.kernel import KernelBatch

@@ -58,6 +58,7 @@ class KernelBatch(Batch):
             autoreset_mode=autoreset_mode,
             has_action_mask=self.kernel.function("mask") is not None,
             copy=copy,
+            metadata=dict(self.kernel.metadata),
         )
         self._mode = _MODES[self.autoreset_mode]
         self._low, self._high = driver.action_bounds(self.single_action_space)
