@@ -46,5 +46,5 @@ ORACLES = {
     "insertion": ("ruin", "InsertionOracle"),
     "ruin": ("ruin", "RuinOracle"),
     "pyvrp": ("pyvrp", "PyvrpOracle"),
-    "neural": ("neural", "NeuralOracle"),
+    "neural": ("neural.oracle", "NeuralOracle"),
 }
