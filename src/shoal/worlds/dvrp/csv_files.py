@@ -53,7 +53,7 @@ class Report(NamedTuple):
 
 
 class _Trip(NamedTuple):
-    """One row of the trips file, in the order of the arrays of `Pool`; minutes."""
+    """One row of the trips file, as the fields of `Pool` name it; minutes."""
 
     origin: int
     dest: int
@@ -114,15 +114,14 @@ def _make_pool(travellers: list[list[tuple[_Trip, np.ndarray | None]]], types: l
     """Pad every traveller to the longest list by repeating the first trip; `num_trips` says how many are real."""
     longest = max(map(len, travellers))
     padded = [trips + trips[:1] * (longest - len(trips)) for trips in travellers]
-    columns = zip(*([_column(trips, field) for field in range(len(_Trip._fields))] for trips in padded), strict=True)
-    arrays = [np.array(column, np.int16) for column in columns]
+    fields = {
+        name: np.array([[getattr(trip, name) for trip, _ in trips] for trips in padded], np.int16)
+        for name in _Trip._fields
+    }
     recorded = travellers[0][0][1] is not None
     accepts = np.array([[answer for _, answer in trips] for trips in padded], np.bool_) if recorded else None
-    return Pool(np.array(types, np.int16), *arrays, np.array([len(trips) for trips in travellers]), accepts=accepts)
-
-
-def _column(trips: list[tuple[_Trip, np.ndarray | None]], field: int) -> list:
-    return [trip[field] for trip, _ in trips]
+    num_trips = np.array([len(trips) for trips in travellers])
+    return Pool(type=np.array(types, np.int16), num_trips=num_trips, accepts=accepts, **fields)
 
 
 # ---------------------------------------------------------------------- rows

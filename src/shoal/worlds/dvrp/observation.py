@@ -37,7 +37,7 @@ class Encoder:
         """The observation of raw `table` [B, n, 6] after `step` [B] bookings, under `mask` [B, 16]."""
         if self._settings.obs_mode == "raw":
             return table
-        obs = {
+        obs: dict[str, np.ndarray] = {
             "requests": table * self._scale,
             "progress": (step[:, None] / self._settings.customers).astype(np.float32),
             "mask": mask.astype(np.float32),

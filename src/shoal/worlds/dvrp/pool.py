@@ -77,12 +77,16 @@ def synthetic_pool(city: City, seed: int = 11, num_travellers: int = 30, num_tri
     origin, dest, start, purpose = _trips(seed, trip, home[:, None], work[:, None], H)
     ride = 5 * np.ceil(city.duration[origin, dest] / 300)
     return Pool(
-        types,
-        *(array.astype(np.int16) for array in (origin, dest, start, start + ride, purpose)),
-        LIMITS[types[:, None], purpose],
-        np.full(num_travellers, num_trips),
-        home.astype(np.int16),
-        work.astype(np.int16),
+        type=types,
+        origin=origin.astype(np.int16),
+        dest=dest.astype(np.int16),
+        pickup_start=start.astype(np.int16),
+        dropoff_start=(start + ride).astype(np.int16),
+        purpose=purpose.astype(np.int16),
+        limit=LIMITS[types[:, None], purpose],
+        num_trips=np.full(num_travellers, num_trips),
+        home=home.astype(np.int16),
+        work=work.astype(np.int16),
     )
 
 
@@ -101,15 +105,16 @@ def draw_episode(pool: Pool, seed: np.ndarray, num_customers: int) -> Episode:
     trip = np.floor(pool.num_trips[:num_customers] * uniform(seed, 20, person)).astype(np.int64)
     order = np.argsort(uniform(seed, 21, person), axis=1, kind="stable")
     trip = np.take_along_axis(trip, order, 1)
-    chosen = (array[order, trip] for array in (pool.purpose, pool.origin, pool.dest))
     return Episode(
-        (order + 1).astype(np.int16),
-        trip.astype(np.int16),
-        pool.type[order],
-        *chosen,
-        pool.pickup_start[order, trip],
-        pool.dropoff_start[order, trip],
-        pool.limit[order, trip],
+        user=(order + 1).astype(np.int16),
+        trip=trip.astype(np.int16),
+        type=pool.type[order],
+        purpose=pool.purpose[order, trip],
+        origin=pool.origin[order, trip],
+        dest=pool.dest[order, trip],
+        pickup_start=pool.pickup_start[order, trip],
+        dropoff_start=pool.dropoff_start[order, trip],
+        limit=pool.limit[order, trip],
     )
 
 

@@ -40,7 +40,9 @@ class LearnerSettings:
 class TypeLearner:
     """Knows every customer's mask, and learns better ones from their answers."""
 
-    def __init__(self, num_customers: int, interval: int, settings: LearnerSettings, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, num_customers: int, interval: int, settings: LearnerSettings, say: Callable[[str], None]
+    ) -> None:
         """Update every `interval` environment steps; `say` is told one sentence about each update."""
         if interval < 1:
             raise ConfigError(f"An embedding interval of {interval} steps is none. Use at least 1.")

@@ -65,9 +65,7 @@ def loss_of(model: TypeModel, counts: Tensor, fits: Tensor) -> Tensor:
     return -log_likelihood / counts.sum() + BALANCE * balance
 
 
-def fit(
-    model: TypeModel, optimizer: torch.optim.Optimizer, counts: np.ndarray, passes: int, use_purpose: bool
-) -> Fit:
+def fit(model: TypeModel, optimizer: torch.optim.Optimizer, counts: np.ndarray, passes: int, use_purpose: bool) -> Fit:
     """Fit to counts [K, 3, 16, 2] as `Records.counts` gives them.
 
     A pass over the records is `STEPS_PER_PASS` steps of the full gradient, which the counts give exactly and without

@@ -66,9 +66,10 @@ class RuinOracle:
         return Solution(cost / self.fleet.unit, vehicles, routes)
 
     def _route(self, part: list[np.ndarray], group: int) -> None:
-        compiled.extend(*part, self.iterations, self.seed, self._terms)
+        routes, cost, vehicles, cells, tw, booked = part
+        compiled.extend(routes, cost, vehicles, cells, tw, booked, self.iterations, self.seed, self._terms)
         if group > 1:
-            compiled.share(*part, group, self._terms)
+            compiled.share(routes, cost, vehicles, cells, tw, booked, group, self._terms)
 
 
 class InsertionOracle(RuinOracle):

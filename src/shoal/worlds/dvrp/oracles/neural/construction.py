@@ -8,6 +8,7 @@ end. B rows, N = 2n + 1 nodes, C seats. Times are float32 seconds: whole numbers
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -31,6 +32,12 @@ class Problem(NamedTuple):
     capacity: int
     service: float  # seconds at every stop
     fleet: int
+
+    def map_rows(self, change: Callable[[Tensor], Tensor]) -> Problem:
+        """The same problem with every tensor changed, e.g. some rows of it."""
+        tensors = (self.seconds, self.price, self.opens, self.closes, self.wanted)
+        seconds, price, opens, closes, wanted = map(change, tensors)
+        return self._replace(seconds=seconds, price=price, opens=opens, closes=closes, wanted=wanted)
 
 
 class State(NamedTuple):

@@ -12,9 +12,8 @@ from shoal.worlds.dvrp.oracles.neural import construction
 from shoal.worlds.dvrp.oracles.neural.construction import Moves, Problem, State
 from shoal.worlds.dvrp.oracles.neural.model import AttentionModel, Memory
 
-
 Noise = Callable[[int, Tensor, int], Tensor]
-"""(step, rows [R], number of nodes N) -> [R, N] Gumbel noise: the likeliest stop plus noise is a draw from the policy."""
+"""(step, rows [R], number of nodes N) -> [R, N] Gumbel noise: the argmax of logits plus noise is a draw."""
 
 
 class Routes(NamedTuple):
@@ -79,9 +78,8 @@ def _score(model: AttentionModel, memory: Memory, problem: Problem, state: State
 
 
 def _select(keep: Tensor, problem: Problem, state: State, memory: Memory, whole: Tensor) -> tuple:
-    tensors = [tensor[keep] for tensor in problem[:5]]
-    smaller = Problem(*tensors, *problem[5:])
-    return smaller, State(*(t[keep] for t in state)), Memory(*(t[keep] for t in memory)), whole[keep]
+    states, memories = (type(tensors)(*(t[keep] for t in tensors)) for tensors in (state, memory))
+    return problem.map_rows(lambda tensor: tensor[keep]), states, memories, whole[keep]
 
 
 @torch.no_grad()
@@ -119,5 +117,5 @@ def log_prob(model: AttentionModel, memory: Memory, seen: Replay, sequence: Tens
 
 def repeat(problem: Problem, memory: Memory, times: int) -> tuple[Problem, Memory]:
     """Every row `times` times in a row."""
-    tensors = [tensor.repeat_interleave(times, 0) for tensor in problem[:5]]
-    return Problem(*tensors, *problem[5:]), Memory(*(tensor.repeat_interleave(times, 0) for tensor in memory))
+    rows = problem.map_rows(lambda tensor: tensor.repeat_interleave(times, 0))
+    return rows, Memory(*(tensor.repeat_interleave(times, 0) for tensor in memory))

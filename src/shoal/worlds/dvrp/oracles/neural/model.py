@@ -78,20 +78,23 @@ class AttentionModel(nn.Module):
         hidden = self.norm(hidden)
         there = problem.wanted[..., None]
         mean = (hidden * there).sum(1) / there.sum(1)
-        return Memory(hidden, *self.project(hidden).chunk(3, -1), mean)
+        keys, values, logit_keys = self.project(hidden).chunk(3, -1)
+        return Memory(hidden, keys, values, logit_keys, mean)
 
-    def decode(self, memory: Memory, here: Tensor, aboard: Tensor, numbers: Tensor, moves: Tensor, allowed: Tensor) -> Tensor:
+    def decode(
+        self, memory: Memory, here: Tensor, aboard: Tensor, numbers: Tensor, moves: Tensor, allowed: Tensor
+    ) -> Tensor:
         """Logits [B, T, N] of the next stop at T moments of every row, forbidden ones at minus a billion.
 
         Args:
             here: [B, T] node; aboard: [B, T, C] dropoffs on board, 0 for none.
             numbers: [B, T, NUM_CONTEXT]; moves: [B, T, N, NUM_MOVE_FEATURES]; allowed: [B, T, N] bool.
         """
-        a, (rows, moments, nodes) = self.architecture, allowed.shape
+        a, (rows, moments) = self.architecture, here.shape
         query = self.query(self._situation(memory, here, aboard, numbers))
         split = (rows, -1, a.heads, a.width // a.heads)
-        heads = [tensor.reshape(split).transpose(1, 2) for tensor in (query, memory.keys, memory.values)]
-        seen = F.scaled_dot_product_attention(*heads, attn_mask=allowed[:, None])
+        asked, keys, values = (t.reshape(split).transpose(1, 2) for t in (query, memory.keys, memory.values))
+        seen = F.scaled_dot_product_attention(asked, keys, values, attn_mask=allowed[:, None])
         query = self.glimpse(seen.transpose(1, 2).reshape(rows, moments, a.width))
         score = query @ memory.logit_keys.transpose(1, 2) / math.sqrt(a.width)
         score = score + self.moves(moves).squeeze(-1)
@@ -132,7 +135,6 @@ class EncoderLayer(nn.Module):
 
 def node_features(problem: Problem, xy: Tensor) -> Tensor:
     """[B, N, NODE_FEATURES]: place, window, role, ride to the partner, price of a trip from and to the depot."""
-    rows, nodes = problem.opens.shape
     role = torch.zeros_like(problem.opens)
     role[:, 1::2], role[:, 2::2] = 1.0, -1.0
     ride = torch.zeros_like(problem.opens)

@@ -106,7 +106,7 @@ def train(scenario: Scenario, config: TrainOracle, say: Say) -> AttentionModel:
 def draw_sets(
     scenario: Scenario, customers: int, count: int, size: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Prefixes of `size` requests, cells [B, N] and tw [B, N, 2]: as asked for, after offers, or with windows moved apart."""
+    """Prefixes of `size` requests, cells [B, N] and tw [B, N, 2]: as asked for, after offers, or moved apart."""
     seeds = rng.integers(0, 2**62, count)
     actions = np.where(rng.random((count, 1)) < 0.5, NO_OFFER, rng.integers(0, len(ACTIONS), (count, customers)))
     cells, tw, _ = book(scenario, seeds, actions)
@@ -159,7 +159,8 @@ def imitate(
     for number in range(config.imitation_passes):
         losses = []
         for index in rng.permutation(len(lessons)):
-            log_prob, going = score_plans(oracle, *lessons[index], hindsight=True)
+            lesson = lessons[index]
+            log_prob, going = score_plans(oracle, lesson.cells, lesson.tw, lesson.plan, hindsight=True)
             loss = -log_prob.sum() / going.sum()
             losses.append(step(oracle.model, optimizer, loss))
             schedule.step()
