@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from shoal.errors import missing_extra
@@ -60,7 +62,7 @@ class PyvrpOracle:
             flat += [2 * int(requests[stop.idx]) + (1 if stop.is_pickup() else 2) for stop in stops] + [0]
         return result.cost() / self.fleet.unit, result.best.num_routes(), flat
 
-    def _model(self, cells: np.ndarray, tw: np.ndarray, requests: np.ndarray):  # type: ignore[no-untyped-def]
+    def _model(self, cells: np.ndarray, tw: np.ndarray, requests: np.ndarray) -> Any:
         model, fleet, city = self._pyvrp.Model(), self.fleet, self.city
         price, seconds = fleet.price(city), city.duration
         used = sorted({city.depot, *cells[1:].tolist()})
@@ -75,12 +77,16 @@ class PyvrpOracle:
             model.add_shipment(
                 place[int(cells[pickup])],
                 place[int(cells[dropoff])],
-                *(*tw[pickup].tolist(), fleet.service_time),
-                *(*tw[dropoff].tolist(), fleet.service_time),
-                amount=[1],
+                int(tw[pickup, 0]),
+                int(tw[pickup, 1]),
+                fleet.service_time,
+                int(tw[dropoff, 0]),
+                int(tw[dropoff, 1]),
+                fleet.service_time,
+                [1],
             )
-        day = {"tw_early": 0, "tw_late": DAY}
+        seats = [fleet.capacity]
         if fleet.size:
-            model.add_vehicle_type(fleet.size, [fleet.capacity], depot, depot, **day)
-        model.add_vehicle_type(len(requests), [fleet.capacity], depot, depot, fixed_cost=fleet.penalty, **day)
+            model.add_vehicle_type(fleet.size, seats, depot, depot, 0, 0, DAY)
+        model.add_vehicle_type(len(requests), seats, depot, depot, fleet.penalty, 0, DAY)
         return model
