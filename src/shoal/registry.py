@@ -47,6 +47,9 @@ WORLDS = {
             f"{_CLASSIC}.mountaincar:MountainCarContinuous",
             "the same with a continuous engine",
         ),
+        World(
+            "dvrp", "shoal/DVRP-v0", "shoal.worlds.dvrp.config:make", "negotiate time windows for a dial-a-ride fleet"
+        ),
     )
 }
 
