@@ -51,8 +51,8 @@ def make_cage2(
         mask: "none"; "useful" forbids decoy lists that are used up; "evidence" also forbids to restore Op_Server0
             before a foothold there was shown, since one such Restore makes Impact harmless for good.
         scan_memory: append which hosts were scanned last and before, 10 values.
-        workflow: append the one-hot of a workflow, 25 values: a name, an order of the unit types, an index 0..119,
-            or a list of these dealt out to the lanes in turn.
+        workflow: append the one-hot of a workflow, 25 values: a name, the unit types in order (as text or a tuple), an
+            index 0..119; or a list of these, dealt out to the lanes in turn.
         compliance: "true-state" or "action-order", what counts as following the workflow.
         alignment_weight: lambda of the alignment reward, 0 for none.
         step_bonus, step_penalty: paid per fix that complies or does not, as a share of lambda.
@@ -109,24 +109,11 @@ def give(batch: KernelBatch, **decisions: Any) -> None:
 
 
 def _deal_workflows(workflow: Any, num_envs: int) -> np.ndarray:
-    """[B, 5]. A list of unit types is one workflow; any other list holds several."""
-    if workflow is None:
-        return np.tile(np.arange(5, dtype=np.int8), (num_envs, 1))
-    several = isinstance(workflow, list | tuple | np.ndarray) and not _is_one(workflow)
-    orders = [as_workflow(item) for item in workflow] if several else [as_workflow(workflow)]
+    """[B, 5] unit types in order; any order where there is no workflow."""
+    orders = workflow if isinstance(workflow, list) else [0 if workflow is None else workflow]
     if not orders:
         raise ConfigError("workflow is an empty list. Give one workflow, or several to deal out to the lanes in turn.")
-    return np.array(orders, np.int8)[np.arange(num_envs) % len(orders)]
-
-
-def _is_one(workflow: Any) -> bool:
-    """Five unit types by name or five different numbers below 5, in one list, are one workflow."""
-    names = all(isinstance(part, str) and " " not in part and part not in ("",) for part in workflow)
-    from shoal.worlds.cage2.names import UNIT_TYPES
-
-    if names:
-        return any(part in UNIT_TYPES for part in workflow)
-    return sorted(map(str, workflow)) == ["0", "1", "2", "3", "4"]
+    return np.array([as_workflow(order) for order in orders], np.int8)[np.arange(num_envs) % len(orders)]
 
 
 def _check_length(length: Any) -> int:
