@@ -58,6 +58,7 @@ class KernelBatch(Batch):
             autoreset_mode=autoreset_mode,
             has_action_mask=self.kernel.function("mask") is not None,
             copy=copy,
+            metadata=dict(self.kernel.metadata),
         )
         self._mode = _MODES[self.autoreset_mode]
         self._low, self._high = driver.action_bounds(self.single_action_space)
@@ -121,9 +122,9 @@ class KernelBatch(Batch):
         return self._ended_info(out) if ended else self._info(out)
 
     def _get_state(self) -> State:
-        book = self._book.copy()
-        book["began"] = 0.0  # a clock reading means nothing in another process
-        return {"lanes": self._state.view(np.uint8).copy(), "book": book.view(np.uint8)}
+        book = self._book.view(np.uint8).copy()
+        book.view(driver.BOOK)["began"] = 0.0  # a clock reading means nothing in another process
+        return {"lanes": self._state.view(np.uint8).copy(), "book": book}
 
     def _set_state(self, state: State) -> None:
         for name, target in (("lanes", self._state), ("book", self._book)):

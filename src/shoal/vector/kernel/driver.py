@@ -146,7 +146,7 @@ def leaves(space: gym.Space) -> list[gym.Space]:
     for key, sub in space.spaces.items():
         if sub.shape is None:
             raise KernelError("A kernel's Dict observation must be flat: one level of Box, Discrete or MultiBinary.")
-        if not key.isidentifier():
+        if not key.isidentifier() or key in ("count", "index", "view"):  # methods of tuples and of Numba's values
             raise KernelError(f"Observation key {key!r} is no name that `out.{key}` could use. Rename it.")
     return list(space.spaces.values())
 
@@ -277,10 +277,10 @@ def guard_rows(space: gym.Space) -> tuple[np.ndarray, ...]:
 
 def action_bounds(space: gym.Space) -> tuple[np.ndarray, np.ndarray]:
     """Flat lowest and highest action, in the type of the actions."""
-    if isinstance(space, gym.spaces.Discrete):
-        return np.array([space.start], space.dtype), np.array([space.start + space.n - 1], space.dtype)
-    if isinstance(space, gym.spaces.MultiDiscrete):
-        return space.start.ravel().astype(space.dtype), (space.start + space.nvec - 1).ravel().astype(space.dtype)
+    if isinstance(space, gym.spaces.Discrete | gym.spaces.MultiDiscrete):
+        sizes = space.n if isinstance(space, gym.spaces.Discrete) else space.nvec
+        low = np.asarray(space.start, space.dtype).ravel()
+        return low, low + np.asarray(sizes, space.dtype).ravel() - np.ones(1, space.dtype)
     if isinstance(space, gym.spaces.MultiBinary):
         return np.zeros(_size(space), space.dtype), np.ones(_size(space), space.dtype)
     if isinstance(space, gym.spaces.Box):

@@ -35,6 +35,9 @@ from numba.extending import overload
 from shoal.errors import KernelError
 
 _TRUSTED_MODULES = (math, np, builtins)
+# No GIL; divisions give inf as C's do. Without Numba's reference counting (`_nrt`) a view of a lane's row costs
+# nothing, which makes small kernels three times faster; a kernel then cannot allocate, which it must not anyway.
+NJIT_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 INLINE_BYTES = 800  # bytecode of functions small enough to be worth inlining wherever they are called
 _CONSTANTS = (bool, int, float, str, type(None))
 
@@ -46,9 +49,9 @@ def widen(x: Any) -> Any:
 
 @overload(widen)
 def _widen_compiled(x):
-    if isinstance(x, numba_types.Float) and x.bitwidth < 64:
+    if x in (numba_types.float32, numba_types.float16):
         return lambda x: np.float64(x)
-    if isinstance(x, numba_types.Integer) and (x.bitwidth < 64 or not x.signed):
+    if isinstance(x, numba_types.Integer) and x != numba_types.int64:
         return lambda x: np.int64(x)
     return lambda x: x
 
@@ -90,7 +93,7 @@ class SourceSet:
         exec(compile(new_tree, function.__code__.co_filename, "exec"), namespace)
         copy = namespace[definition.name]
         copy.__qualname__ = function.__qualname__
-        copy.__defaults__ = function.__defaults__  # type: ignore[attr-defined]
+        copy.__defaults__ = function.__defaults__
         self._done[function] = self._wrap(copy)  # before its callees, which may call it
         for name in sorted(_names(definition)):
             value = _lookup(function, name)
@@ -201,11 +204,10 @@ class _Widener(ast.NodeTransformer):
         self._temporaries = 0
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        node.body = [self.visit(statement) for statement in node.body]
         node.returns = None  # annotations are for readers
         for argument in [*node.args.args, *node.args.kwonlyargs]:
             argument.annotation = None
-        return node
+        return self.generic_visit(node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         assert node.value is not None
@@ -284,17 +286,11 @@ def _call(name: str, argument: ast.expr) -> ast.Call:
     return ast.copy_location(ast.Call(ast.Name(name, ast.Load()), [argument], []), argument)
 
 
-def _with_context(node: ast.expr, context: ast.expr_context) -> ast.expr:
+def _with_context(node: ast.Attribute | ast.Subscript, context: ast.expr_context) -> ast.expr:
     fields = {key: value for key, value in ast.iter_fields(node) if key != "ctx"}
     return ast.copy_location(type(node)(**fields, ctx=context), node)
 
 
 def compile_wrap(function: Callable) -> Callable:
-    """`njit` as kernels want it: no GIL, divisions give inf as C does, no reordering of sums.
-
-    Without Numba's reference counting (`_nrt`) a view of a lane's row costs nothing, a threefold gain in small
-    kernels; the price is that a kernel cannot allocate, which it must not anyway.
-    """
-    return numba.njit(
-        function, nogil=True, error_model="numpy", _nrt=False, forceinline=len(function.__code__.co_code) < INLINE_BYTES
-    )
+    """`njit` as kernels want it (see `NJIT_OPTIONS`), inlined if small."""
+    return numba.njit(function, forceinline=len(function.__code__.co_code) < INLINE_BYTES, **NJIT_OPTIONS)
