@@ -105,22 +105,23 @@ def table_of(obs: np.ndarray) -> np.ndarray:
     return np.asarray(obs)[:, :TABLE_BITS].reshape(-1, NUM_HOSTS, 4) != 0
 
 
+def _greedy(workflow: str) -> Callable[[int], Policy]:
+    return lambda seed: GreedyPolicy(as_workflow(workflow), seed)
+
+
 BASELINES: dict[str, Callable[[int], Policy]] = {  # by name: from a seed, a policy
     "sleep": lambda seed: SleepPolicy(),
     "random": RandomPolicy,
     "react-remove": lambda seed: ReactPolicy(REMOVE),
     "react-restore": lambda seed: ReactPolicy(RESTORE),
-    **{
-        f"greedy-{name.replace('_', '-')}": (lambda seed, order=as_workflow(name): GreedyPolicy(order, seed))
-        for name in NAMED_WORKFLOWS
-    },
+    **{f"greedy-{name.replace('_', '-')}": _greedy(name) for name in NAMED_WORKFLOWS},
 }
 
 
 def make_baseline(name: str, seed: int = 0) -> Policy:
     """The baseline called `name`; `greedy:ORDER` takes any workflow."""
     if name.startswith("greedy:"):
-        return GreedyPolicy(as_workflow(name.removeprefix("greedy:")), seed)
+        return _greedy(name.removeprefix("greedy:"))(seed)
     if name not in BASELINES:
         raise unknown_name("baseline", name, BASELINES, "`shoal.worlds.cage2.baselines.BASELINES`")
     return BASELINES[name](seed)

@@ -13,6 +13,7 @@ import numpy as np
 
 from shoal.vector.kernel import Kernel, b1, f32, f64, i8, i32, i64, record, u8, u16
 from shoal.worlds.cage2.belief import SCAN_MEMORY_HOSTS, TABLE_BITS, remember_scan, update_table
+from shoal.worlds.cage2.bits import count_bits
 from shoal.worlds.cage2.blue import act_blue, cost_in_tenths
 from shoal.worlds.cage2.compliance import align, charge_idleness, held_types, rate
 from shoal.worlds.cage2.names import (
@@ -28,6 +29,7 @@ from shoal.worlds.cage2.red_agents import choose_red, forget_red
 from shoal.worlds.cage2.reduced import NUM_REDUCED, PLAIN, allow_reduced, clear_book, expand
 from shoal.worlds.cage2.tables import variant_params
 
+MOST_DECOYS = 4  # that fit on one host
 GREEN_HOSTS = np.array([8, 9, 10, 11, 12, 1, 2, 3])
 _RESTORE_OP_SERVER_REDUCED = PLAIN.index(RESTORE_OP_SERVER)
 _MEMORY_HOSTS = np.array(SCAN_MEMORY_HOSTS)
@@ -70,12 +72,13 @@ class Cage2(Kernel):
         held_types=u8, held=u16, owned=u16, fixes=i32, compliant=i32, compliance=f32, env_return=f32, alignment=f32,
         early_restore=b1,
     )  # fmt: skip
-    params = {  # noqa: RUF012
+    params = {
         **variant_params("cage2"),
         "cage_table": False,
         "green": False,
         "reduced_actions": False,
         "scan_memory": False,
+        "decoy_memory": False,
         "show_workflow": False,
         "compliance": 1,
         "alignment_weight": 0.0,
@@ -89,6 +92,8 @@ class Cage2(Kernel):
         high = [np.ones(TABLE_BITS)]
         if self.values["scan_memory"]:
             high.append(np.full(len(SCAN_MEMORY_HOSTS), 2.0))
+        if self.values["decoy_memory"]:
+            high.append(np.full(NUM_HOSTS, 1.0))
         if self.values["show_workflow"]:
             high.append(np.ones(25))
         top = np.concatenate(high).astype(np.float32)
@@ -141,6 +146,10 @@ class Cage2(Kernel):
                 host = _MEMORY_HOSTS[k]
                 out[at + k] = 2 if host == s.latest_scan else s.scans_seen >> host & 1
             at += len(_MEMORY_HOSTS)
+        if p.decoy_memory:
+            for h in range(NUM_HOSTS):
+                out[at + h] = count_bits(s.decoys[h]) / MOST_DECOYS
+            at += NUM_HOSTS
         if p.show_workflow:
             for position in range(5):
                 for kind in range(5):
@@ -165,7 +174,7 @@ class Cage2Masked(Cage2):
     `needs_evidence` that action is forbidden until Blue's table has shown a foothold there.
     """
 
-    params = {**Cage2.params, "needs_evidence": False}  # noqa: RUF012
+    params = {**Cage2.params, "needs_evidence": False}
 
     def mask(s, p, out):
         restore_op_server = RESTORE_OP_SERVER

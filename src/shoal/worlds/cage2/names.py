@@ -1,6 +1,7 @@
 """Names and numbers of the network: hosts, subnets, unit types, and what Blue and red can do.
 
-Numbers and small arrays at module level, because kernels use them as constants. A *mask* is an integer with bit h for host h.
+Numbers and small arrays at module level, because kernels use them as constants. A *mask* of hosts is an integer with
+bit h for host h.
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ def make_cage2(
     actions: str = "full",
     mask: str = "none",
     scan_memory: bool = False,
+    decoy_memory: bool = False,
     workflow: Any = None,
     compliance: str = "true-state",
     alignment_weight: float = 0.0,
@@ -51,6 +52,7 @@ def make_cage2(
         mask: "none"; "useful" forbids decoy lists that are used up; "evidence" also forbids to restore Op_Server0
             before a foothold there was shown, since one such Restore makes Impact harmless for good.
         scan_memory: append which hosts were scanned last and before, 10 values.
+        decoy_memory: append how many decoys Blue has on each host, 13 values.
         workflow: append the one-hot of a workflow, 25 values: a name, the unit types in order (as text or a tuple), an
             index 0..119; or a list of these, dealt out to the lanes in turn.
         compliance: "true-state" or "action-order", what counts as following the workflow.
@@ -70,6 +72,7 @@ def make_cage2(
         "green": green,
         "reduced_actions": find_code("CAGE2 action set", actions, ACTION_SETS) == 1,
         "scan_memory": scan_memory,
+        "decoy_memory": decoy_memory,
         "show_workflow": workflow is not None,
         "compliance": find_code("compliance", compliance, COMPLIANCES),
         "alignment_weight": alignment_weight,
