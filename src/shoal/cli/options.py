@@ -22,7 +22,7 @@ def parse(command: type[T], argv: list[str], prog: str, default: T | None = None
         if word.startswith("-") and not _is_number(word) and spelled(word) not in (*known, "-h"):
             raise unknown_name("option", spelled(word), known, f"`{prog} --help`")
     description = f"{inspect.getdoc(command)}{note}"
-    return tyro.cli(command, prog=prog, args=argv, default=default, description=description)
+    return typing.cast(T, tyro.cli(command, prog=prog, args=argv, default=default, description=description))
 
 
 def spelled(word: str) -> str:

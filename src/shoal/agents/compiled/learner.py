@@ -99,7 +99,9 @@ def _entry_points(sources: str) -> _EntryPoints:
                 draw_choices(outputs, probs, sizes, noise, start, count, choice, log_prob, top, total)
 
     @njit(cache=True, nogil=True, fastmath=FAST)
-    def add_gradient(flat, packed, layout, work, tile, rows, index, start, stop, weights, sizes, log_std_at, grad, sums):
+    def add_gradient(
+        flat, packed, layout, work, tile, rows, index, start, stop, weights, sizes, log_std_at, grad, sums
+    ):
         """Gradient of the rows `index[start:stop]` into `grad`, and what is to be logged into `sums`."""
         assert sources
         layout, tile, weights = Layout(*layout), Tile(*tile), Weights(*weights)

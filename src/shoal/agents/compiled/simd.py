@@ -90,7 +90,9 @@ class _Emitter:
     def tanh(self, x: Any) -> Any:
         for comparison, bound in (("<", -_TANH_LIMIT), (">", _TANH_LIMIT)):
             # an ordered comparison is false for NaN, which so passes through and is noticed
-            x = self.builder.select(self.builder.fcmp_ordered(comparison, x, self.constant(bound)), self.constant(bound), x)
+            x = self.builder.select(
+                self.builder.fcmp_ordered(comparison, x, self.constant(bound)), self.constant(bound), x
+            )
         square = self.builder.fmul(x, x)
         top, bottom = self.constant(_TANH_TOP[0]), self.constant(_TANH_BOTTOM[0])
         for coefficient in _TANH_TOP[1:]:
