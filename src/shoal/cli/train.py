@@ -14,7 +14,7 @@ from shoal.training.algos import ALGOS
 from shoal.training.config import TrainConfig
 from shoal.training.files import read_json
 from shoal.training.run import find_run
-from shoal.training.settings import config_from, config_values, resolve_config
+from shoal.training.settings import config_from, config_values, resolve_config, world_module
 
 OF_ENVIRONMENTS = {"backend": "auto", "num_workers": "auto", "env_kwargs": "{}"}
 """Options of `shoal.make` for any `gymnasium.Env`."""
@@ -27,6 +27,8 @@ class TrainCommand:
     settings: Annotated[TrainConfig, arg(name="")]
     agent: Annotated[str, arg(name="algo", metavar="|".join(ALGOS))] = "ppo"
     """Which agent learns."""
+    preset: Annotated[str | None, arg(metavar="NAME")] = None
+    """One of the world's named sets of settings, instead of the one for the agent."""
     config: Annotated[str | None, arg(metavar="FILE")] = None
     """Settings from a JSON or TOML file, e.g. config.json of another run."""
     resume: Annotated[str | None, arg(metavar="RUN")] = None
@@ -41,9 +43,11 @@ def main(argv: list[str]) -> int:
     """`shoal train WORLD [OPTIONS]`."""
     prog = "shoal train"
     default = _defaults(argv)
-    known = world_options(default.world)
+    known, known_extra = world_options(default.world), hook_options(default.world)
     argv, env = split_world_options(argv, known)
-    default = replace(default, env={**default.env, **env})
+    argv, extra = split_world_options(argv, known_extra)
+    default = replace(default, env={**default.env, **env}, extra={**default.extra, **extra})
+    known |= known_extra
     note = f"\n\nOptions of {default.world}: " + ", ".join(f"--{k.replace('_', '-')} {v}" for k, v in known.items())
     if {"-h", "--help"} & {*argv}:
         argv = ["--help"]  # with the world among the arguments it would be left out of the help
@@ -68,7 +72,7 @@ def _defaults(argv: list[str]) -> TrainConfig:
     if world is not None:
         resolve(world)  # an unknown one is named before anything else happens
     algo = take(argv, "--algo")
-    return resolve_config(world, {} if algo is None else {"algo": algo}, take(argv, "--config"))
+    return resolve_config(world, {} if algo is None else {"algo": algo}, take(argv, "--config"), take(argv, "--preset"))
 
 
 def world_options(world: str) -> dict[str, Any]:
@@ -79,9 +83,20 @@ def world_options(world: str) -> dict[str, Any]:
     if isinstance(entry, type) and issubclass(entry, Kernel):
         options = {name: value for name, value in entry.params.items() if not hasattr(value, "shape")}
     elif find_world(world) is not None:
-        keywords = inspect.signature(entry).parameters.values()
-        options = {p.name: p.default for p in keywords if p.default is not p.empty}
+        options = _keywords(entry)
     else:
         options = dict(OF_ENVIRONMENTS)
     taken = flags(TrainCommand)
     return {name: value for name, value in options.items() if f"--{name.replace('_', '-')}" not in taken}
+
+
+def hook_options(world: str) -> dict[str, Any]:
+    """Names and defaults of what the world's additions to the loop can be given, e.g. rules to stop early."""
+    module = world_module(world, "hooks")
+    return {} if module is None else _keywords(module.make_hooks)
+
+
+def _keywords(function: Any) -> dict[str, Any]:
+    """The arguments of a function that have a default, with it."""
+    parameters = inspect.signature(function).parameters.values()
+    return {p.name: p.default for p in parameters if p.default is not p.empty}

@@ -6,14 +6,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import ShoalError
+from shoal.errors import ConfigError, ShoalError
 from shoal.registry import make
 from shoal.training.algos import find_algo
 from shoal.training.checkpoint import Checkpoints
 from shoal.training.config import TrainConfig
 from shoal.training.files import read_json
+from shoal.training.hooks import Hooks
 from shoal.training.run import find_run
-from shoal.training.settings import config_from
+from shoal.training.settings import config_from, world_module
 from shoal.vector.batch import Batch
 
 
@@ -27,6 +28,16 @@ def make_agent(config: TrainConfig, batch: Batch, network: Any = None) -> Any:
     spaces = batch.single_observation_space, batch.single_action_space
     agent_class = find_algo(config.algo.name).agent_class()
     return agent_class(*spaces, config.algo, network=network, device=config.device, seed=config.seed)
+
+
+def world_hooks(config: TrainConfig) -> Hooks:
+    """What the world adds to the loop: its `hooks.make_hooks(env, **extra)`, a dict of the fields of `Hooks`."""
+    module = world_module(config.world, "hooks")
+    if module is None:
+        if config.extra:
+            raise ConfigError(f"{config.world} adds nothing to training that could take {sorted(config.extra)}.")
+        return Hooks()
+    return Hooks(**module.make_hooks(config.env, **config.extra))
 
 
 @dataclass(frozen=True)

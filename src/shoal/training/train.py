@@ -21,7 +21,7 @@ from shoal.training.files import read_json
 from shoal.training.hooks import Hooks
 from shoal.training.interrupt import Interruptible
 from shoal.training.loop import Loop
-from shoal.training.opening import make_agent, make_batch
+from shoal.training.opening import make_agent, make_batch, world_hooks
 from shoal.training.run import Run, create_run, find_run, resume_run
 from shoal.training.settings import config_from, config_values, differences, merge, resolve_config
 from shoal.training.track import Tracker, load_service
@@ -48,6 +48,7 @@ class TrainResult:
 def train(
     world: Any = None,
     *,
+    preset: str | None = None,
     config: str | Path | None = None,
     resume: str | Path | None = None,
     runs_dir: str | Path = "runs",
@@ -61,10 +62,11 @@ def train(
 
     Args:
         world: a world's name, "package.module:Class", a Gymnasium id, an environment class, or a config file.
+        preset: one of the world's named sets of settings, instead of the one for the agent.
         config: a JSON or TOML file of settings, e.g. another run's config.json.
         resume: a run folder to continue exactly where its last checkpoint left it.
         runs_dir: where the run folder is made.
-        hooks: what a world adds to the loop (see `shoal.training.hooks`).
+        hooks: what is added to the loop (see `shoal.training.hooks`), instead of what the world itself adds.
         network: an `nn.Module` of your own instead of the standard one.
         track: also log to "wandb" or "trackio".
         quiet: print nothing.
@@ -74,20 +76,21 @@ def train(
         world, config = None, world
     name = world if world is None or isinstance(world, str) else f"{world.__module__}:{world.__qualname__}"
     if resume is None:
-        resolved = resolve_config(name, settings, config)
+        resolved = resolve_config(name, settings, config, preset)
     else:
         resolved = resumed_config(find_run(resume), name, settings)
     source = resolved.world if world is None or isinstance(world, str) else world
     command = sys.argv if sys.argv and Path(sys.argv[0]).name == "shoal" else [f"shoal.train({name!r}, ...)"]
     service = None if track is None else load_service(track)
     with closing(make_batch(source, resolved, resolved.num_envs)) as batch:
+        hooks = hooks or world_hooks(resolved)
         agent = make_agent(resolved, batch, network)
         if resume is None:
             run, checkpoint = create_run(runs_dir, config_values(resolved), resolved.algo.name, command), None
         else:
             run, checkpoint = resume_run(resume)
         with run:
-            return _train(run, resolved, source, batch, agent, hooks or Hooks(), checkpoint, service, quiet)
+            return _train(run, resolved, source, batch, agent, hooks, checkpoint, service, quiet)
 
 
 def resumed_config(run: Path, world: str | None, settings: Mapping[str, Any]) -> TrainConfig:

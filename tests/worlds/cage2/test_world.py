@@ -21,9 +21,9 @@ EVERYTHING = {"actions": "reduced", "mask": "evidence", "scan_memory": True, "de
     [
         ({}, 52, 145),
         ({"scan_memory": True}, 62, 145),
-        ({"decoy_memory": True}, 65, 145),
+        ({"decoy_memory": True}, 78, 145),
         ({"workflow": "balanced"}, 77, 145),
-        (EVERYTHING, 100, 36),
+        (EVERYTHING, 113, 36),
     ],
 )
 def test_sizes(options, size, choices):
@@ -123,6 +123,18 @@ def test_decoy_memory_counts_what_stands():
     choice = len(PLAIN) + list(DECOY_LISTS).index(9)
     counts = [batch.step(np.array([choice]))[0][0, 62 + 9] for _ in range(4)]
     assert counts == [0.25, 0.5, 0.75, 1.0]
+
+
+def test_decoy_memory_knows_what_red_has_seen():
+    for variant, after in (("cage2", 0.0), ("cage2-2022", 0.25)):  # the old red never forgets a port
+        batch = everything(1, variant=variant)
+        batch.reset(seed=0)
+        place, restore = len(PLAIN) + list(DECOY_LISTS).index(9), PLAIN.index(132 + 9)
+        seen = []
+        for action, kind in ((place, -1), (IDLE, SCAN_HOST), (restore, -1), (IDLE, SCAN_HOST)):
+            give(batch, kind=kind, target=9)
+            seen.append(batch.step(np.array([action]))[0][0, 62 + NUM_HOSTS + 9])
+        assert seen == [0.0, 0.25, 0.25, after]
 
 
 def test_reduced_actions_are_the_plain_ones():

@@ -39,11 +39,19 @@ def update_table(s, action, placed, exposed, green_host, red_host, traffic, p):
             table = show_traffic(table, green_host, green_count, green_ports, False, placed, p)
     if count > 0:
         table = show_traffic(table, red_host, count, ports, shell, placed, p)
+        if table >> 4 * red_host & 0b11 == SCAN:
+            note_shown_decoys(s, red_host, p)
     if exposed != NOWHERE:
         table |= PRIVILEGED << 4 * exposed
     s.table = table
     if table >> 4 * OP_SERVER & 0b1000 != 0:
         s.op_server_shown = True
+
+
+def note_shown_decoys(s, host, p):
+    """A host that shows a scan has shown red its decoys; whether red still counts on older ones is the variant's."""
+    older = s.decoys_shown[host] if p.red_keeps_ports else 0
+    s.decoys_shown[host] = older | s.decoys[host]
 
 
 def show_traffic(table, host, count, ports, shell, placed, p):

@@ -64,6 +64,7 @@ class Cage2(Kernel):
         blue_action=u8, blue_success=i8, green_host=i8, reward_tenths=i32,
         # Blue's table and bookkeeping
         table=i64, op_server_shown=b1, early_restore=b1, scans_seen=u16, latest_scan=i8, decoys_used=u8[NUM_HOSTS],
+        decoys_shown=u8[NUM_HOSTS],
         # compliance
         fixes=i32, compliant=i32, fixed_types=u8, env_return_tenths=i64, alignment=f64,
         t=i32,
@@ -93,7 +94,7 @@ class Cage2(Kernel):
         if self.values["scan_memory"]:
             high.append(np.full(len(SCAN_MEMORY_HOSTS), 2.0))
         if self.values["decoy_memory"]:
-            high.append(np.full(NUM_HOSTS, 1.0))
+            high.append(np.ones(2 * NUM_HOSTS))
         if self.values["show_workflow"]:
             high.append(np.ones(25))
         top = np.concatenate(high).astype(np.float32)
@@ -149,7 +150,8 @@ class Cage2(Kernel):
         if p.decoy_memory:
             for h in range(NUM_HOSTS):
                 out[at + h] = count_bits(s.decoys[h]) / MOST_DECOYS
-            at += NUM_HOSTS
+                out[at + NUM_HOSTS + h] = count_bits(s.decoys_shown[h]) / MOST_DECOYS
+            at += 2 * NUM_HOSTS
         if p.show_workflow:
             for position in range(5):
                 for kind in range(5):

@@ -63,6 +63,8 @@ def find_code(kind: str, name: Any, known: Sequence[str]) -> int:
 
 def deal(what: str, value: Any, num_envs: int, code: Any) -> np.ndarray:
     """One setting per lane, [B]: a single value for all, or several values dealt out to the lanes in turn."""
+    if isinstance(value, str) and "," in value:
+        value = [part.strip() for part in value.split(",")]
     several = isinstance(value, list | tuple | np.ndarray)
     if several and len(value) == 0:
         raise ConfigError(f"{what} is empty. Give one value, or several to deal out to the lanes in turn.")

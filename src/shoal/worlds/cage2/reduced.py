@@ -60,6 +60,7 @@ def allow_reduced(s, out):
 
 
 def clear_book(s):
-    """No decoy used on any host."""
+    """No decoy used on any host, none shown to red."""
     for h in range(NUM_HOSTS):
         s.decoys_used[h] = 0
+        s.decoys_shown[h] = 0

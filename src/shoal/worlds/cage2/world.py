@@ -52,7 +52,8 @@ def make_cage2(
         mask: "none"; "useful" forbids decoy lists that are used up; "evidence" also forbids to restore Op_Server0
             before a foothold there was shown, since one such Restore makes Impact harmless for good.
         scan_memory: append which hosts were scanned last and before, 10 values.
-        decoy_memory: append how many decoys Blue has on each host, 13 values.
+        decoy_memory: append how many decoys Blue has on each host, and how many of them red has been seen to scan, 26
+            values: what Blue knows from its own moves.
         workflow: append the one-hot of a workflow, 25 values: a name, the unit types in order (as text or a tuple), an
             index 0..119; or a list of these, dealt out to the lanes in turn.
         compliance: "true-state" or "action-order", what counts as following the workflow.
