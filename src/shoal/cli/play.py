@@ -1,4 +1,4 @@
-"""`shoal play RUN`: watch a run's agent, as a page with the replay player or as a video."""
+"""`shoal play RUN`: watch a run's agent or a world's own policy, as a page with the replay player or as a video."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
+from shoal.cli.evaluate import describe, open_player, split_policy_options
 from shoal.cli.options import parse
 
 
@@ -17,7 +18,9 @@ class PlayCommand:
     """Let a run's agent play one episode in every lane, and show it."""
 
     run: Annotated[Positional[str], arg(metavar="RUN")]
-    """The run folder."""
+    """The run folder; with --policy, a world and its options."""
+    policy: Annotated[str | None, arg(metavar="NAME")] = None
+    """Watch a policy that the world brings instead of a run, e.g. `shoal play cage2 --policy bundled`."""
     video: Annotated[str | None, arg(metavar="FILE")] = None
     """Write an .mp4 or .gif instead of a page."""
     num_envs: int = 4
@@ -34,25 +37,24 @@ class PlayCommand:
 
 def main(argv: list[str]) -> int:
     """`shoal play RUN [OPTIONS]`."""
+    argv, options = split_policy_options(argv)
     command = parse(PlayCommand, argv, "shoal play")
 
     from shoal.report.replay import play_page, record_replay
     from shoal.report.video import check_video_path, write_video
-    from shoal.training.acting import Actor
     from shoal.training.evaluate import EVAL_SEEDS
-    from shoal.training.opening import open_run
     from shoal.vector.rendering import renderer_of
 
     if command.video is not None:
         check_video_path(Path(command.video))
-    with closing(open_run(command.run, command.num_envs, command.checkpoint, autoreset_mode="disabled")) as opened:
-        actor = Actor(opened.agent, opened.batch, deterministic=command.deterministic)
-        title = f"{opened.config.world}, step {opened.step:,}"
-        replay = record_replay(opened.batch, actor, EVAL_SEEDS + command.seed, title, command.max_steps)
+    batch, actor, about = open_player(command, command.num_envs, options, autoreset_mode="disabled")
+    with closing(batch):
+        replay = record_replay(batch, actor, EVAL_SEEDS + command.seed, describe(about), command.max_steps)
         if command.video is not None:
-            print(write_video(Path(command.video), replay, renderer_of(opened.batch)))
+            print(write_video(Path(command.video), replay, renderer_of(batch)))
         else:
-            print(play_page(opened.path / "play.html", replay))
+            page = Path(about["run"]) / "play.html" if "run" in about else Path(f"play_{about['world']}.html")
+            print(play_page(page, replay))
     for lane in replay["lanes"]:
         print(f"lane {lane['lane']}: return {sum(lane['rewards']):.2f} in {len(lane['rewards'])} steps ({lane['end']})")
     return 0

@@ -1,4 +1,4 @@
-"""Batch and agent from a configuration, and a run opened to look at its agent: what train, eval and play share."""
+"""Batch and agent from a configuration, a run or a world's policy opened to look at: shared by train, eval and play."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import ConfigError, ShoalError
-from shoal.registry import make
+from shoal.registry import make, resolve
 from shoal.training.algos import find_algo
 from shoal.training.checkpoint import Checkpoints
 from shoal.training.config import TrainConfig
@@ -73,3 +73,12 @@ def open_run(
         batch.close()
         raise
     return Opened(path, config, agent, saved.step, batch)
+
+
+def open_policy(world: str, policy: str, num_envs: int, **options: Any) -> tuple[Batch, Any]:
+    """Lanes of a world and one of the policies that it brings, called as an `Actor` is; `options` go to the world."""
+    resolve(world)  # an unknown one is named before anything else happens
+    module = world_module(world, "policies")
+    if module is None:
+        raise ConfigError(f"{world} brings no policies of its own. Name a run folder, and leave --policy out.")
+    return module.open_policy(policy, num_envs, **options)

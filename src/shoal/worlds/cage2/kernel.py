@@ -45,6 +45,7 @@ class Cage2(Kernel):
 
     observation_space = gym.spaces.Box(0, 1, (TABLE_BITS,), np.float32)
     action_space = gym.spaces.Discrete(NUM_ACTIONS)
+    metadata = {"renderer": "shoal.worlds.cage2.rendering:NETWORK"}
     state = record(
         # settings
         red=i8, length=i32, workflow=i8[5],

@@ -44,11 +44,11 @@ PRESETS: dict[str, dict[str, dict]] = {
             },
         },
         "fast": {
-            "num_envs": 100,
-            "total_steps": 2_000_000,
+            "num_envs": 50,
+            "total_steps": 1_000_000,
             "eval_episodes": 100,
             "env": _WORKFLOW,
-            "algo": {"num_steps": 50, "minibatches": 4, "lr": 2e-3, "entropy": 0.01, "normalise_reward": True},
+            "algo": {"num_steps": 100, "minibatches": 4, "lr": 2e-3, "entropy": 0.01, "normalise_reward": True},
         },
     },
 }
