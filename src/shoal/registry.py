@@ -48,6 +48,9 @@ WORLDS = {
             "the same with a continuous engine",
         ),
         World("cage2", "shoal/CAGE2-v0", "shoal.worlds.cage2.world:make_cage2", "defend a network, CAGE Challenge 2"),
+        World(
+            "dvrp", "shoal/DVRP-v0", "shoal.worlds.dvrp.config:make", "negotiate time windows for a dial-a-ride fleet"
+        ),
     )
 }
 

@@ -99,13 +99,40 @@ def test_a_section_needs_a_plain_name(run):
 @needs_browser
 def test_a_browser_draws_every_part(run, tmp_path):
     html = dom(write_report(run), tmp_path / "profile")
-    for title in ("Overview", "Learning curves", "Evaluation", "Replay", "Where the time went", "Tournament", "system"):
+    for title in (
+        "Overview",
+        "Learning curves",
+        "Evaluation",
+        "Replay",
+        "Where the time went",
+        "Inside the learner",
+        "Tournament",
+    ):
         assert f">{title}" in html
     assert html.count("<svg") >= 7
     assert html.count("<canvas") == 3
     assert "step 0 / 60" in html
     assert "custom block" in html
     assert 'value="1"' in html  # both recordings can be chosen
+
+
+@needs_browser
+def test_the_player_plays_scrubs_and_enlarges(run, tmp_path):
+    page = tmp_path / "page.html"
+    read = "document.title = document.querySelector('.controls output').textContent"
+    # without a screen the browser draws when it likes; a timer stands in for the screen's frames
+    frames = "window.requestAnimationFrame = (draw) => setTimeout(() => draw(performance.now()), 16)"
+    play = f"{frames}; document.querySelector('.play').click(); setTimeout(() => {{ {read} }}, 2500)"
+    forward = f"document.querySelectorAll('.controls button')[2].click(); {read}"
+    scrub = f"const bar = document.querySelector('.controls input'); bar.value = 17; bar.oninput(); {read}"
+    enlarge = (
+        "const all = [...document.querySelectorAll('.lane')]; all[1].click(); document.title = all.map((x) => x.hidden)"
+    )
+    acts = {play: "step 60 / 60", forward: "step 1 / 60", scrub: "step 17 / 60", enlarge: "true,false,true"}
+    for number, (act, title) in enumerate(acts.items()):
+        script = f"<script>{{ {act} }}</script></body>"
+        page.write_text(write_report(run).read_text().replace("</body>", script))
+        assert f"<title>{title}</title>" in dom(page, tmp_path / f"profile{number}")
 
 
 @needs_browser

@@ -127,7 +127,7 @@ def test_bad_input_and_nan_name_the_lane():
 
 def test_mask_and_infos_follow_the_observation():
     batch = Walks(2)
-    obs, info = batch.reset(seed=0)
+    _, info = batch.reset(seed=0)
     assert info["action_mask"].shape == (2, 2)
     *_, info = batch.step(np.array([0, 1]))
     assert info["steps"].tolist() == [1, 1]

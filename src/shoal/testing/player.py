@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
@@ -60,7 +60,9 @@ class Player:
     resets: dict[int, tuple[np.ndarray, Tree]] = field(default_factory=dict)  # DISABLED: before moment k
 
     def __post_init__(self) -> None:
-        self.samplers = [_sampler(self.env.single_action_space, self.case.action_seed, k) for k in range(self.num_envs)]
+        space = self.env.single_action_space
+        self._streams = [ActionStream.of(space, self.case.action_seed, lane) for lane in range(self.num_envs)]
+        self._drawn = [0] * self.num_envs
 
     @property
     def num_envs(self) -> int:
@@ -114,10 +116,9 @@ class Player:
             self._over = np.zeros(self.num_envs, np.bool_)
 
     def _draw(self, lane: int, ignored: bool) -> Any:
-        space = self.samplers[lane]
-        if ignored:
-            space = copy.deepcopy(space)
-        return space.sample() if self._mask is None else space.sample(mask=split_mask(space, self._mask[lane]))
+        action = self._streams[lane].action(self._drawn[lane], None if self._mask is None else self._mask[lane])
+        self._drawn[lane] += not ignored
+        return action
 
     # ------------------------------------------------------------------ stories
 
@@ -189,7 +190,35 @@ def split_mask(space: gym.Space, mask: np.ndarray) -> Any:
     return row
 
 
-def _sampler(space: gym.Space, action_seed: int, lane: int) -> gym.Space:
-    own = copy.deepcopy(space)
-    own.seed(1_000_003 * lane + action_seed)
-    return own
+class ActionStream:
+    """Random actions of one lane: action k depends on (action_seed, lane, k) and the mask it is drawn under.
+
+    Drawing from a space is slower than stepping most batches, and twins want the same actions, so streams are kept.
+    """
+
+    _kept: ClassVar[dict[tuple, ActionStream]] = {}
+
+    def __init__(self, space: gym.Space, seed: int) -> None:
+        self._space = copy.deepcopy(space)
+        self._seed = seed
+        self._space.seed(seed)
+        self._drawn: list[Any] = []
+
+    @classmethod
+    def of(cls, space: gym.Space, action_seed: int, lane: int) -> ActionStream:
+        """The stream of a lane."""
+        key = (repr(space), action_seed, lane)
+        if key not in cls._kept:
+            if len(cls._kept) >= 256:
+                cls._kept.clear()
+            cls._kept[key] = cls(space, 1_000_003 * lane + action_seed)
+        return cls._kept[key]
+
+    def action(self, k: int, mask: np.ndarray | None) -> Any:
+        """Action number k."""
+        if mask is not None:
+            self._space.seed(1_000 * self._seed + k)
+            return self._space.sample(mask=split_mask(self._space, mask))
+        while len(self._drawn) <= k:
+            self._drawn.append(self._space.sample())
+        return self._drawn[k]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from gymnasium.vector import AutoresetMode, VectorEnv
@@ -15,7 +15,7 @@ from shoal.testing.findings import NotOffered, describe
 from shoal.testing.player import Player
 
 MakeBatch = Callable[..., VectorEnv]
-KEPT_ALIVE = 12
+KEPT_ALIVE = 16
 
 
 class Subject:
@@ -26,6 +26,7 @@ class Subject:
         self._kept: OrderedDict[tuple, VectorEnv] = OrderedDict()
         self._modes: dict[AutoresetMode, str] = {}
         self.default_mode = self._find_default_mode()
+        self._unused_left = 3
         self.saw_an_end = False
 
     def batch(self, num_envs: int, mode: AutoresetMode | None = None, twin: int = 0, **options: Any) -> VectorEnv:
@@ -56,6 +57,19 @@ class Subject:
                 raise NotOffered(f"make_batch takes no {name!r}, so there is only what it makes by default.")
         return self._make(num_envs, **options)
 
+    @contextlib.contextmanager
+    def unused(self, num_envs: int) -> Iterator[VectorEnv | None]:
+        """A fresh batch, three times; then None, because making one may cost processes."""
+        if self._unused_left == 0:
+            yield None
+            return
+        self._unused_left -= 1
+        batch = self.fresh(num_envs)
+        try:
+            yield batch
+        finally:
+            _close(batch)
+
     def offers(self, mode: AutoresetMode) -> bool:
         """Whether batches of this mode can be had."""
         if mode not in self._modes:
@@ -75,6 +89,7 @@ class Subject:
 
     def forget(self) -> None:
         """Close every batch that is kept: after a failure none of them can be trusted."""
+        self._unused_left = 3
         while self._kept:
             _close(self._kept.popitem()[1])
 

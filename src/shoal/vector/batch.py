@@ -108,7 +108,8 @@ class Batch(VectorEnv):
             out = self._buffers = self.empty_step()
         info = self.step_into(actions, out)
         if self.copy:
-            return copy_tree((out.obs, out.reward, out.terminated, out.truncated, info))
+            flags = copy_tree(out.reward), copy_tree(out.terminated), copy_tree(out.truncated)
+            return copy_tree(out.obs), *flags, copy_tree(info)
         return out.obs, out.reward, out.terminated, out.truncated, info
 
     def reset_into(
@@ -149,6 +150,11 @@ class Batch(VectorEnv):
         self._refuse_if_closed("set_state")
         self._set_state(state)
         self._was_reset = True
+
+    def __del__(self) -> None:
+        """A batch that is dropped leaves nothing running. (Gymnasium 1.4 no longer does this for us.)"""
+        if not self.closed:
+            self.close()
 
     # ------------------------------------------------------------------ what a backend writes
 

@@ -10,6 +10,7 @@ import hashlib
 import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -62,6 +63,7 @@ class _EntryPoints(NamedTuple):
     adam: Callable[..., float]
 
 
+@cache
 def _entry_points(sources: str) -> _EntryPoints:
     """The functions that Python calls, compiled once and kept on disk.
 
@@ -159,7 +161,7 @@ def _entry_points(sources: str) -> _EntryPoints:
 
     @njit(cache=True, nogil=True, fastmath=FAST)
     def adam(flat, grads, first, second, lr, beta_1, beta_2, eps, count, max_norm):
-        """One step of Adam along the sum of grads [PARTS, n], shortened to `max_norm`; clears grads, returns the norm."""
+        """A step of Adam along the sum of grads [PARTS, n], shortened to `max_norm`; clears grads, returns the norm."""
         assert sources
         grad, f = grads[0], np.float32
         for part in range(1, len(grads)):
@@ -287,7 +289,7 @@ class CompiledNetwork:
     # ------------------------------------------------------------------ learning
 
     def gradient(self, rows: Rows, index: np.ndarray, start: int, stop: int, weights: Weights) -> Outcome:
-        """The gradient of the minibatch `index[start:stop]` into `self.grads`, by parts; returns means over its rows."""
+        """Gradient of the minibatch `index[start:stop]`, by parts, into `self.grads`; returns means over its rows."""
         self.calls.pack(self.flat, self.layout, self.packed)
         self.sums[:] = 0
         edges = [start + (stop - start) * part // PARTS for part in range(PARTS + 1)]

@@ -69,7 +69,7 @@ def _rows(action: Any, index: Any) -> Any:
 def _spoil_range(env: VectorEnv, action: Any) -> Any:
     space: Any = env.single_action_space
     if isinstance(space, gym.spaces.Discrete):
-        action[-1] = int(space.start + space.n)
+        action[-1] = int(space.start) + int(space.n)
     elif isinstance(space, gym.spaces.MultiDiscrete):
         action[-1] = space.start + space.nvec
     elif isinstance(space, gym.spaces.MultiBinary):

@@ -28,11 +28,9 @@ def state_is_a_value(subject: Subject, case: Case) -> None:
     if difference(keep(state), saved):
         raise Broken("Stepping changed what get_state() had returned: the value is not the caller's.")
     _replay(env, state, player, half, future, "the same batch")
-    fresh = subject.fresh(case.num_envs)
-    try:
-        _replay(fresh, state, player, half, future, "a new batch that was never reset")
-    finally:
-        fresh.close()
+    with subject.unused(case.num_envs) as fresh:
+        if fresh is not None:
+            _replay(fresh, state, player, half, future, "a new batch that was never reset")
 
 
 def _check_plain(state: object) -> None:

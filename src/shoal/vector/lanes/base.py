@@ -116,10 +116,11 @@ class LaneBatch(Batch):
     ) -> None:
         """Add to `info` what is due where an episode ended, and start counting the next ones."""
         info["episode"], info["_episode"] = self._episodes.summary(lanes), done
-        ended = self._lane_numbers[lanes][done]
+        rows = done.nonzero()[0]
+        ended = self._lane_numbers[lanes][rows]
         self._episodes.begin(ended)
         if self.autoreset_mode is AutoresetMode.SAME_STEP:
-            assign_tree(out.final_obs, done, index_tree(self.buffers.final_obs, ended))
+            assign_tree(out.final_obs, rows, index_tree(self.buffers.final_obs, ended))
             info["final_obs"], info["_final_obs"] = out.final_obs, done
             finals = [report.final_infos for report in reports if report.final_infos]
             info["final_info"], info["_final_info"] = to_dense(finals, len(done), row_of_lane), done
