@@ -74,7 +74,11 @@ def run(argv: list[str]) -> int:
     effects = offer_effects(oracles, scenario)
     print_table(rows, effects, notes)
     if args.out is not None:
-        document: dict[str, Any] = {"rows": [asdict(row) for row in rows], "offer_effect_correlation": effects, "notes": notes}
+        document: dict[str, Any] = {
+            "rows": [asdict(row) for row in rows],
+            "offer_effect_correlation": effects,
+            "notes": notes,
+        }
         document |= {"machine": machine(), "versions": versions(), "commit": commit()}
         args.out.parent.mkdir(parents=True, exist_ok=True)
         args.out.write_text(json.dumps(document, indent=1) + "\n")
@@ -103,7 +107,9 @@ def measure(oracles: dict[str, RoutingOracle], scenario: Scenario, instances: in
     from shoal.worlds.dvrp.instances import load_dynamic, load_static
 
     rows = []
-    works: list[tuple[str, Any, Any]] = [(f"{size} requests", static_gap, load_static(scenario, size)) for size in SIZES]
+    works: list[tuple[str, Any, Any]] = [
+        (f"{size} requests", static_gap, load_static(scenario, size)) for size in SIZES
+    ]
     works.append(("every step of an episode of 30", prefix_gap, load_dynamic(scenario, SIZES[-1])))
     for work, gap, every in works:
         shares = [_share(every, instances, k, rounds) for k in range(rounds)]
