@@ -47,6 +47,7 @@ WORLDS = {
             f"{_CLASSIC}.mountaincar:MountainCarContinuous",
             "the same with a continuous engine",
         ),
+        World("cage2", "shoal/CAGE2-v0", "shoal.worlds.cage2.world:make_cage2", "defend a network, CAGE Challenge 2"),
         World(
             "dvrp", "shoal/DVRP-v0", "shoal.worlds.dvrp.config:make", "negotiate time windows for a dial-a-ride fleet"
         ),

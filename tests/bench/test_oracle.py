@@ -18,7 +18,9 @@ def test_gaps_and_rates_are_in_the_file(tmp_path, capsys):
         "dvrp, 30 requests",
         "dvrp, every step of an episode of 30",
     ]
-    assert all(row["gap_percent"] > 0 and row["steps_per_s"] > 0 and row["ratio_to_shoal"] == 1 for row in report["rows"])
+    assert all(
+        row["gap_percent"] > 0 and row["steps_per_s"] > 0 and row["ratio_to_shoal"] == 1 for row in report["rows"]
+    )
     assert set(report["offer_effect_correlation"]) == {"insertion"}
     assert "insertion" in capsys.readouterr().out
 

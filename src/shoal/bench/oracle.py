@@ -74,7 +74,11 @@ def run(argv: list[str]) -> int:
     effects = offer_effects(oracles, scenario)
     print_table(rows, effects, notes)
     if args.out is not None:
-        document = {"rows": [asdict(row) for row in rows], "offer_effect_correlation": effects, "notes": notes}
+        document: dict[str, Any] = {
+            "rows": [asdict(row) for row in rows],
+            "offer_effect_correlation": effects,
+            "notes": notes,
+        }
         document |= {"machine": machine(), "versions": versions(), "commit": commit()}
         args.out.parent.mkdir(parents=True, exist_ok=True)
         args.out.write_text(json.dumps(document, indent=1) + "\n")
@@ -97,19 +101,19 @@ def make_contenders(scenario: Scenario, only: str) -> tuple[dict[str, RoutingOra
     return oracles, notes
 
 
-def measure(
-    oracles: dict[str, RoutingOracle], scenario: Scenario, instances: int, rounds: int
-) -> list[Row]:
+def measure(oracles: dict[str, RoutingOracle], scenario: Scenario, instances: int, rounds: int) -> list[Row]:
     """From scratch at three sizes, then as an episode unfolds; every oracle in turn on each share of the sets."""
     from shoal.worlds.dvrp.gaps import prefix_gap, static_gap
     from shoal.worlds.dvrp.instances import load_dynamic, load_static
 
     rows = []
-    works = [(f"{size} requests", static_gap, load_static(scenario, size)) for size in SIZES]
+    works: list[tuple[str, Any, Any]] = [
+        (f"{size} requests", static_gap, load_static(scenario, size)) for size in SIZES
+    ]
     works.append(("every step of an episode of 30", prefix_gap, load_dynamic(scenario, SIZES[-1])))
     for work, gap, every in works:
         shares = [_share(every, instances, k, rounds) for k in range(rounds)]
-        found = {name: [] for name in oracles}
+        found: dict[str, list[Any]] = {name: [] for name in oracles}
         for share in shares:
             for name, oracle in oracles.items():
                 if not (gap is prefix_gap and name == "pyvrp"):  # a minute per episode
@@ -151,7 +155,9 @@ def print_table(rows: list[Row], effects: dict[str, float], notes: list[str]) ->
 
     console = Console()
     works = list(dict.fromkeys(row.work for row in rows))
-    table = Table(title="gap to the optimum, and request sets (or steps) per CPU second", title_justify="left", box=None)
+    table = Table(
+        title="gap to the optimum, and request sets (or steps) per CPU second", title_justify="left", box=None
+    )
     for heading in ("", *(work.removeprefix("dvrp, ") for work in works), "offer effects"):
         table.add_column(heading, justify="right" if heading else "left")
     by_place = {(row.name, row.work): row for row in rows}

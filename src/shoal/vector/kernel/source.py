@@ -38,8 +38,8 @@ _TRUSTED_MODULES = (math, np, builtins)
 # No GIL; divisions give inf as C's do. Without Numba's reference counting (`_nrt`) a view of a lane's row costs
 # nothing, which makes small kernels three times faster; a kernel then cannot allocate, which it must not anyway.
 NJIT_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
-INLINE_BYTES = 800  # bytecode of functions small enough to be worth inlining wherever they are called
-_FORMAT = "2"  # raised when compiled code of the same source is no longer what it was
+INLINE_BYTES = 1500  # bytecode of functions small enough to be worth inlining wherever they are called
+_FORMAT = "3"  # raised when compiled code of the same source is no longer what it was
 _CONSTANTS = (bool, int, float, str, type(None))
 
 
