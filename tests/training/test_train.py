@@ -201,3 +201,18 @@ def test_ctrl_c_saves_after_the_iteration(tmp_path):
     assert Checkpoints(run / "checkpoints").load().step == rows[-1]["step"]
     resumed = shoal.train(resume=run, total_steps=rows[-1]["step"] + 500, quiet=True)
     assert resumed.metrics["step"] > rows[-1]["step"]
+
+
+def test_ctrl_c_twice_stops_in_the_middle_of_an_iteration(tmp_path):
+    process = start(tmp_path, "tests.training.worlds:SlowWalk", **small(checkpoint_every=128))  # 8 s for an iteration
+    run = wait_for_rows(tmp_path, process, 1)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.5)
+    assert process.poll() is None  # the first one waits for the iteration
+    process.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    assert process.wait(60) == -signal.SIGINT
+    assert time.monotonic() - began < 6
+    assert len(read_rows(run / "metrics.jsonl")) == 1
+    assert Checkpoints(run / "checkpoints").load().step == 128
