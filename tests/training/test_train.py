@@ -121,6 +121,17 @@ def test_tensorboard_shows_sb3s_tags(tmp_path):
     assert {"train/loss", "train/value_loss", "train/policy_gradient_loss", "train/approx_kl"} <= tags
 
 
+def test_sb3_reads_the_monitor(tmp_path):
+    results = pytest.importorskip("stable_baselines3.common.monitor").load_results
+    run = shoal.train("cartpole", runs_dir=tmp_path, quiet=True, **small(total_steps=2048)).run
+    frame = results(str(run))
+    rows = read_rows(run / "metrics.jsonl")
+    assert len(frame) == rows[-1]["rollout/episodes"]
+    assert frame["r"].tail(100).mean() == pytest.approx(rows[-1]["rollout/ep_rew_mean"], rel=1e-5)
+    assert (frame["r"] == frame["l"]).all()  # CartPole pays one for every step
+    assert frame["t"].is_monotonic_increasing
+
+
 def test_environments_that_cannot_be_saved_say_so_and_still_resume(tmp_path, capsys):
     settings = small(total_steps=1024, env={"backend": "serial"}, checkpoint_every=512, eval_every=0)
     run = shoal.train("tests.training.worlds:SocketWalk", runs_dir=tmp_path, **settings).run
