@@ -118,6 +118,7 @@ def load(batch: KernelBatch, d: dict, rows: np.ndarray, episode: np.ndarray, tou
         done=counts[:, 3] != 0,
         winner=counts[:, 4],
         touching=touching[rows],
+        still=state[:, 22:25],
         mode=d["ep_mode"][episode],
         kick_x=kick[:, 0],
         kick_y=kick[:, 1],
@@ -219,8 +220,8 @@ def summarise(results: dict[str, dict[str, Any]]) -> dict[str, Any]:
         "free": {"count": len(free), "max_error": worst(free)},
         "contact": {
             "count": len(touched),
-            "share_within_1e-3": float((touched <= BARS["contact_within"]).mean()) if len(touched) else 1.0,
-            "beyond_1e-3": int((touched > BARS["contact_within"]).sum()),
+            "share_within_1e-3": float((touched <=BARS["contact_within"]).mean()) if len(touched) else 1.0,
+            "beyond_1e-3": int((touched >BARS["contact_within"]).sum()),
             "median": float(np.median(touched)) if len(touched) else 0.0,
             "worst": worst(touched),
         },
@@ -231,12 +232,12 @@ def summarise(results: dict[str, dict[str, Any]]) -> dict[str, Any]:
         "files": {name: per_file(r) for name, r in results.items()},
     }
     report["passed"] = bool(
-        report["free"]["max_error"] <= BARS["free"]
-        and report["contact"]["share_within_1e-3"] >= BARS["contact_share"]
-        and report["contact"]["worst"] <= BARS["contact_worst"]
+        report["free"]["max_error"] <=BARS["free"]
+        and report["contact"]["share_within_1e-3"] >=BARS["contact_share"]
+        and report["contact"]["worst"] <=BARS["contact_worst"]
         and not any(mismatches.values())
-        and max(exact.values()) <= BARS["obs"]
-        and report["bots"]["max_error"] <= BARS["bots"]
+        and max(exact.values()) <=BARS["obs"]
+        and report["bots"]["max_error"] <=BARS["bots"]
     )
     return report
 
@@ -247,6 +248,6 @@ def per_file(r: dict[str, Any]) -> dict[str, Any]:
         "transitions": len(r["error"]),
         "free_max": worst(r["error"][~r["contact"]]),
         "contact_worst": worst(r["error"][r["contact"]]),
-        "beyond_1e-3": int((r["error"] > BARS["contact_within"]).sum()),
+        "beyond_1e-3": int((r["error"] >BARS["contact_within"]).sum()),
         "open_loop": r["open_loop"],
     }

@@ -41,6 +41,7 @@ STATE = record(
     one_starts=b1,
     phase=f64[2],  # of the bots' turning
     held=i16[2],  # counters of holding the puck
+    still=f32[3],  # how long each body has hardly moved
     touching=i8[2],  # does the racket touch the puck, at the last look? (0 or 1)
     t=i32,
     done=b1,
@@ -219,6 +220,8 @@ def rest(s, k, x, y):
     s.cx[k], s.cy[k] = x + MASS_OFFSET[k], y
     s.angle[k], s.cosine[k], s.sine[k] = 0.0, 1.0, 0.0
     s.vx[k], s.vy[k], s.spin[k] = 0.0, 0.0, 0.0
+    if k != GROUND:
+        s.still[k] = 0.0
 
 
 def play(s, p, rng, given_1, given_2):

@@ -8,6 +8,7 @@ from shoal.worlds.hockey.constants import DT, PUCK, PUCK_REACH, RACKET_1, RACKET
 from shoal.worlds.hockey.contacts import CONTACT, MAX_CONTACTS
 from shoal.worlds.hockey.control import accelerate, catch, hold, puck_damping, translate
 from shoal.worlds.hockey.impact import finish_sweep
+from shoal.worlds.hockey.islands import come_to_rest, link
 from shoal.worlds.hockey.shapes import LEFT_SENSOR, RIGHT_SENSOR
 from shoal.worlds.hockey.solver import correct_positions, move, solve_velocities
 
@@ -41,11 +42,11 @@ def advance(s, action_1, action_2, keep):
         solve_velocities(s, contacts, count)
     for k in range(3):
         move(s, k, DT)
+    groups = link(contacts, count)
     if count > 0:
-        groups = link(contacts, count)
         for group in range(3):
-            if (groups >> group) & 1 == 1:
-                correct_positions(s, contacts, count, group, _FACTOR, _SWEEPS, _ENOUGH)
+            correct_positions(s, contacts, count, group, _FACTOR, _SWEEPS, _ENOUGH)
+    come_to_rest(s, groups)
     finish_sweep(s, contacts, RACKET_1, x1, y1, a1)
     finish_sweep(s, contacts, RACKET_2, x2, y2, a2)
     finish_sweep(s, contacts, PUCK, xp, yp, 0.0)
@@ -68,33 +69,3 @@ def note_goal(s):
         s.winner, s.done = -1, True
     elif box_distance(RIGHT_SENSOR, s.x[PUCK], s.y[PUCK]) < _IN_GOAL:
         s.winner, s.done = 1, True
-
-
-def link(contacts, count):
-    """Number the groups of bodies that contacts link, and mark each contact; returns a bit per group that exists."""
-    first, second, third = RACKET_1, RACKET_2, PUCK
-    for _ in range(2):  # three bodies: two rounds reach everything
-        for i in range(count):
-            a, b = contacts[i].owner, contacts[i].other
-            label = min(label_of(a, first, second, third), label_of(b, first, second, third))
-            if a == RACKET_1 or b == RACKET_1:
-                first = label
-            if a == RACKET_2 or b == RACKET_2:
-                second = label
-            if a == PUCK or b == PUCK:
-                third = label
-    groups = 0
-    for i in range(count):
-        c = contacts[i]
-        c.group = min(label_of(c.owner, first, second, third), label_of(c.other, first, second, third))
-        groups |= 1 << c.group
-    return groups
-
-
-def label_of(body, first, second, third):
-    """The label of a body; the ground has none of its own."""
-    if body == RACKET_1:
-        return first
-    if body == RACKET_2:
-        return second
-    return third if body == PUCK else PUCK + 1
