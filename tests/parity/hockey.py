@@ -102,6 +102,15 @@ def touches(d: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     return touching, contact
 
 
+def first_rackets(d: dict[str, np.ndarray]) -> np.ndarray:
+    """Per episode: which racket the original's engine numbers first in their contact, 0 or 1."""
+    row = np.repeat(np.arange(len(d["con_n"])), d["con_n"])
+    episode_of_row = np.repeat(np.arange(len(d["ep_length"])), d["ep_length"] + 1)
+    first = np.zeros(len(d["ep_length"]), np.int8)
+    first[episode_of_row[row[(d["con_fix"] == RACKETS[::-1]).all(axis=1)]]] = 1
+    return first
+
+
 def load(batch: KernelBatch, d: dict, rows: np.ndarray, episode: np.ndarray, touching: np.ndarray) -> None:
     """Put the recorded state rows into the lanes."""
     state, counts = d["state"][rows].astype(np.float64), d["istate"][rows]
@@ -118,6 +127,7 @@ def load(batch: KernelBatch, d: dict, rows: np.ndarray, episode: np.ndarray, tou
         done=counts[:, 3] != 0,
         winner=counts[:, 4],
         touching=touching[rows],
+        first_racket=first_rackets(d)[episode],
         still=state[:, 22:25],
         mode=d["ep_mode"][episode],
         kick_x=kick[:, 0],

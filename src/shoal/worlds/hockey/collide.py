@@ -54,7 +54,8 @@ def gather(s, contacts):
     dx, dy = s.cx[RACKET_1] - s.cx[RACKET_2], s.cy[RACKET_1] - s.cy[RACKET_2]
     if dx * dx + dy * dy < _RACKET_TO_RACKET * _RACKET_TO_RACKET:
         c = contacts[count]
-        if touch_polygons(c, s, RACKETS, RACKET_1, RACKETS + 1, RACKET_2):
+        first = s.first_racket
+        if touch_polygons(c, s, RACKETS + first, first, RACKETS + 1 - first, 1 - first):
             describe(c, SKIN, RACKET_RACKET_FRICTION, 0.0)
             count += 1
     return count
@@ -95,7 +96,7 @@ def puck_meets(c, s, static):
 def gather_racket(s, contacts, count, k, skipped):
     """Statics that racket `k` touches, without number `skipped`."""
     left, right, bottom, top = bounds(s, k)
-    for static in range(NUM_STATICS):
+    for static in range(NUM_STATICS - 1, -1, -1):  # the order in which the original corrects overlaps
         if static == skipped or not SOLID_FOR_RACKET[static]:
             continue
         if overlaps(static, left, right, bottom, top, 2.0 * SKIN) and racket_meets(contacts[count], s, k, static):

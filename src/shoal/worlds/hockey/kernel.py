@@ -42,6 +42,7 @@ STATE = record(
     phase=f64[2],  # of the bots' turning
     held=i16[2],  # counters of holding the puck
     still=f32[3],  # how long each body has hardly moved
+    first_racket=i8,  # whose faces are preferred where two rackets meet; nothing in play changes it
     touching=i8[2],  # does the racket touch the puck, at the last look? (0 or 1)
     t=i32,
     done=b1,
