@@ -15,7 +15,7 @@ FLOAT = np.float32
 
 
 class Walk(Batch):
-    """Observation: position, and clock in 0..1. `actions`: discrete (3), multi (3 x 2), or box. `kind`: box or dict obs."""
+    """Observation: position, and clock in 0..1. `actions`: discrete (3), multi (3 x 2), or box; `obs`: box or dict."""
 
     def __init__(self, num_envs, actions="discrete", obs="box", masked=False, limit=8, poison=None):
         box = gym.spaces.Box(-10.0, 10.0, (2,), FLOAT)

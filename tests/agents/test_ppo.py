@@ -227,7 +227,7 @@ def test_bad_input_is_one_sentence():
         PPO(box, gym.spaces.Discrete(2), device="nonsense")
     with pytest.raises(ConfigError, match="does not divide the 6 lanes"):
         PPOConfig(memory="gru", minibatches=4).check_batch(6)
-    with pytest.raises(ConfigError, match="gamma=1.5"):
+    with pytest.raises(ConfigError, match=r"gamma=1\.5"):
         PPOConfig(gamma=1.5)
     with pytest.raises(ConfigError, match="layer without units"):
         PPO(box, gym.spaces.Discrete(2), PPOConfig(hidden=(0,)))

@@ -23,7 +23,7 @@ def lone_trajectory(kwargs: dict, seed: int, actions: list) -> list:
         final = obs
         if terminated or truncated:
             obs, _ = env.reset()
-        steps.append((obs, np.float32(reward), terminated, truncated, final))
+        steps.append((obs, np.float32(reward), terminated, truncated and not terminated, final))
     return steps
 
 
@@ -172,6 +172,15 @@ def test_the_time_limit_of_an_id_is_kept_and_its_checks_are_not():
         assert truncated[0] == (t == 200)
     assert not terminated[0]
     assert info["episode"]["l"][0] == 200
+
+
+def test_an_ending_has_one_cause():
+    batch = SerialBatch(lambda: gym.wrappers.TimeLimit(Trap(), 2), 2)
+    batch.reset(seed=0)
+    batch.step([0, 0])
+    _, _, terminated, truncated, _ = batch.step([END, 0])
+    assert terminated.tolist() == [True, False]
+    assert truncated.tolist() == [False, True]
 
 
 def test_a_fault_names_the_lane_keeps_the_cause_and_asks_for_a_reset():

@@ -1,4 +1,4 @@
-"""Adam over one flat vector: all parameters of a network lie side by side, so that a step is a handful of operations."""
+"""Adam over one flat vector: all parameters of a network lie side by side, so that a step is a few operations."""
 
 from __future__ import annotations
 

@@ -77,6 +77,7 @@ class CategoricalHead:
 class MultiCategoricalHead:
     """Several independent choices; `params` are their logits side by side [N, sum(nvec)], `raw` [N, parts]."""
 
+    raw_shape: tuple[int, ...]
     raw_dtype = torch.int64
 
     def __init__(self, nvec: np.ndarray, start: np.ndarray) -> None:
@@ -114,6 +115,7 @@ class GaussianHead:
     Likelihoods are of the unclipped draw: clipping is the environment's affair, as if it did so itself.
     """
 
+    raw_shape: tuple[int, ...]
     raw_dtype = torch.float32
 
     def __init__(self, space: gym.spaces.Box) -> None:

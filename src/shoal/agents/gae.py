@@ -20,7 +20,7 @@ def gae(
 
     Args:
         reward, value: [T, B] float32.
-        next_value: [T, B], value of the true successor: of `final_obs` where an episode ended, of the next obs elsewhere.
+        next_value: [T, B], value of the true successor: `final_obs` where an episode ended, the next obs elsewhere.
         terminated, truncated: [T, B] bool. Both cut the trace; only `terminated` zeroes the bootstrap.
         gamma, lam: discount, and decay of the trace.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Protocol
 
 import gymnasium as gym
@@ -38,7 +39,7 @@ class Network(Protocol):
 
 
 class FlattenObs(nn.Module):
-    """Any observation space as one float vector per row: boxes as they are, choices one-hot, Dict in the order of keys."""
+    """Any observation space as one float vector per row: boxes as they are, choices one-hot, Dicts in order of keys."""
 
     def __init__(self, space: gym.Space) -> None:
         super().__init__()
@@ -76,7 +77,7 @@ def mlp(sizes: Sequence[int], activation: str) -> nn.Sequential:
     """Layers through `sizes`, each followed by the activation."""
     gain = math.sqrt(2)
     layers: list[nn.Module] = []
-    for inputs, outputs in zip(sizes, sizes[1:], strict=False):
+    for inputs, outputs in pairwise(sizes):
         layers += [linear(inputs, outputs, gain), ACTIVATIONS[activation]()]
     return nn.Sequential(*layers)
 

@@ -42,7 +42,7 @@ def main(argv: list[str]) -> int:
     from shoal.training.acting import Actor
     from shoal.training.evaluate import evaluate
     from shoal.training.files import explained, replace_file
-    from shoal.training.train import open_run
+    from shoal.training.opening import open_run
 
     lanes = max(1, min(command.num_envs, command.episodes))
     with closing(open_run(command.run, lanes, command.checkpoint, command.device)) as opened:

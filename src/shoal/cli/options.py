@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import inspect
+import io
+import itertools
 import json
+import re
 import typing
 from typing import Any, TypeVar
 
@@ -14,7 +18,7 @@ T = TypeVar("T")
 
 
 def parse(command: type[T], argv: list[str], prog: str, default: T | None = None, note: str = "") -> T:
-    """The dataclass `command` filled from `argv`; tyro explains wrong values and prints `--help`, with `note`."""
+    """The dataclass `command` filled from `argv`; tyro reads it and prints `--help`, with `note`."""
     import tyro
 
     known = [*flags(command), "--help"]
@@ -22,7 +26,33 @@ def parse(command: type[T], argv: list[str], prog: str, default: T | None = None
         if word.startswith("-") and not _is_number(word) and spelled(word) not in (*known, "-h"):
             raise unknown_name("option", spelled(word), known, f"`{prog} --help`")
     description = f"{inspect.getdoc(command)}{note}"
-    return tyro.cli(command, prog=prog, args=argv, default=default, description=description)
+    complaint = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(complaint):
+            return typing.cast(T, tyro.cli(command, prog=prog, args=argv, default=default, description=description))
+    except SystemExit as ended:
+        if ended.code in (0, None):  # it was --help
+            raise
+        raise ConfigError(_sentence(complaint.getvalue(), prog)) from None
+
+
+def _sentence(box: str, prog: str) -> str:
+    """What tyro says in a box of several lines, as one sentence."""
+    lines = [line.strip("│| ") for line in box.splitlines()[1:]]  # without the title
+
+    def is_rule(line: str) -> bool:
+        return not set(line) - set("─-╭╮╰╯+ ")
+
+    told = list(itertools.takewhile(lambda line: not is_rule(line), itertools.dropwhile(is_rule, lines)))
+    wrong = re.match(r"Error parsing (\S+): .*: '(.*)'$", told[0])
+    if wrong:
+        flag, value = wrong.groups()
+        kind = re.search(rf"{re.escape(flag)} (\S+)", " ".join(lines[1:]))
+        expected = {"INT": "a whole number", "FLOAT": "a number"}.get(kind.group(1) if kind else "", "another value")
+        return f"{flag} {value} cannot be: it takes {expected}. `{prog} --help` explains it."
+    if told[0].startswith("Missing from"):
+        return f"`{prog}` needs {told[1]}. `{prog} --help` explains it."
+    return f"{' '.join(told).rstrip('.')}. `{prog} --help` explains it."
 
 
 def spelled(word: str) -> str:

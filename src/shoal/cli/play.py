@@ -40,7 +40,7 @@ def main(argv: list[str]) -> int:
     from shoal.report.video import check_video_path, write_video
     from shoal.training.acting import Actor
     from shoal.training.evaluate import EVAL_SEEDS
-    from shoal.training.train import open_run
+    from shoal.training.opening import open_run
     from shoal.vector.rendering import renderer_of
 
     if command.video is not None:

@@ -25,17 +25,19 @@ def write_report(run: Path) -> Path:
     """Write `report.html` into the run folder and return its path."""
     config, system = read_json(run / "config.json"), read_json(run / "system.json")
     rows = read_rows(run / "metrics.jsonl")
+    names = {name for row in rows for name in row}
     evaluations = read_rows(run / "evaluations.jsonl") if (run / "evaluations.jsonl").exists() else []
     page = render_page(
         config["world"],
-        run.name.split("__")[1] if "__" in run.name else "",
+        config["algo"]["name"],
         f"{run.name} · {_began(run)}",
         [
             _overview(rows, evaluations),
-            _curves(rows),
+            _curves(rows, names),
             _evaluation(evaluations),
             _replays(run),
             _time(rows),
+            _learner(rows, names),
             *load_sections(run),
             _setup(run, config, system),
         ],
@@ -55,33 +57,34 @@ def _overview(rows: list[Row], evaluations: list[Row]) -> Section:
     if evaluations:
         items.append(("evaluation return, latest", evaluations[-1]["mean"]))
     if "rollout/ep_rew_mean" in last:
-        items.append(("training return, last 100 episodes", last["rollout/ep_rew_mean"]))
+        items.append(("training return, last 100", last["rollout/ep_rew_mean"]))
+        items.append(("episodes", last["rollout/episodes"]))
     items.append(("training time", _duration(last["time/time_elapsed"])))
     items.append(("steps per second, mean", last["step"] / max(last["time/time_elapsed"], 1e-9)))
     return Section("Overview", [build.stats(items)])
 
 
-def _curves(rows: list[Row]) -> Section:
-    keys = sorted({key for row in rows for key in row if key != "step" and not key.startswith("time/")})
-    keys.sort(
-        key=lambda key: (
-            HEADLINE.index(key) if key in HEADLINE else len(HEADLINE),
-            not key.startswith("rollout/"),
-            not key.startswith("train/"),
-        )
-    )
-    blocks = []
-    for key in keys:
-        points = [(row["step"], row[key]) for row in rows if key in row]
-        x, y = zip(*points, strict=True)
-        values = np.array([np.nan if value is None else value for value in y], float)
-        if not np.isfinite(values).any():
-            continue
-        size = "half" if key in HEADLINE else "third"
-        block = build.lines(key, [build.series(key, x, values)], smooth=True, size=size)
-        blocks.append({**block, "height": 230 if size == "half" else 150})
-    note = "Each point is one iteration; what is faint is the raw values."
-    return Section("Learning curves", blocks, note)
+def _curves(rows: list[Row], names: set[str]) -> Section:
+    """How the agent does: the two numbers that everybody asks for, large, and what else a world counts per episode."""
+    others = names - {*HEADLINE, "rollout/episodes"}
+    keys = [*HEADLINE, *sorted(name for name in others if name.startswith("rollout/"))]
+    blocks = [_curve(rows, key, "half" if key in HEADLINE else "third") for key in keys]
+    return Section("Learning curves", [b for b in blocks if b], "Each point is one iteration; raw values are faint.")
+
+
+def _learner(rows: list[Row], names: set[str]) -> Section:
+    """Everything else that was logged."""
+    keys = sorted(name for name in names if not name.startswith(("rollout/", "time/", "eval/")) and name != "step")
+    return Section("Inside the learner", [block for key in keys if (block := _curve(rows, key, "third"))])
+
+
+def _curve(rows: list[Row], key: str, size: str) -> build.Block | None:
+    points = [(row["step"], row[key]) for row in rows if row.get(key) is not None]
+    if not points:
+        return None
+    x, y = zip(*points, strict=True)
+    height = 230 if size == "half" else 150
+    return build.lines(key, [build.series(key, x, y)], smooth=True, size=size, height=height)
 
 
 def _evaluation(evaluations: list[Row]) -> Section:

@@ -27,7 +27,7 @@ def make_display(title: str, total_steps: int, quiet: bool = False) -> Display:
 
 
 class Display:
-    """A listener of a run. Subclasses show `self.row_shown` when it is time."""
+    """A listener of a run. Subclasses say how a row is shown and how often."""
 
     every = LINE_SECONDS
 
@@ -36,9 +36,11 @@ class Display:
         self._row: Row = {}
         self._shown_at = 0.0
         self._shown: Row = {}
+        self._evaluated: Row = {}  # an evaluation stays on display until the next one
 
     def row(self, step: int, row: Row) -> None:
-        self._row = {"step": step, **row}
+        self._evaluated |= {key: value for key, value in row.items() if key.startswith("eval/")}
+        self._row = {"step": step, **self._evaluated, **row}
         if time.monotonic() - self._shown_at >= self.every:
             self._shown_at = time.monotonic()
             self.show(self._row)

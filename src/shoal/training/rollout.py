@@ -50,7 +50,7 @@ class Rollout:
     """T steps of B lanes, preallocated and filled again every iteration."""
 
     def __init__(self, batch: Batch, agent: Agent, masked: bool = False) -> None:
-        """Buffers for what `agent` does in `batch`; `masked` if a hook forbids actions though the batch itself does not."""
+        """Buffers for `agent` in `batch`; `masked` if a hook forbids actions though the batch itself does not."""
         T, B = agent.num_steps, batch.num_envs
         self.num_steps, self.num_envs = T, B
         self.obs = empty_batch(batch.single_observation_space, T + 1, B)  # [T + 1, B, *obs]

@@ -18,7 +18,7 @@ from typing import Any
 
 from shoal.errors import ConfigError, unknown_name
 from shoal.registry import find_world
-from shoal.training.algos import ALGOS, find_algo
+from shoal.training.algos import find_algo
 from shoal.training.config import TrainConfig
 
 Values = dict[str, Any]
@@ -142,6 +142,3 @@ def _with_algo_table(values: Mapping[str, Any]) -> Values:
     if dataclasses.is_dataclass(algo) and not isinstance(algo, type):
         algo = {"name": algo.name, **dataclasses.asdict(algo)}  # type: ignore[attr-defined]
     return {**values, "algo": {"name": algo} if isinstance(algo, str) else dict(algo)}
-
-
-__all__ = ["ALGOS", "config_from", "config_values", "differences", "resolve_config"]

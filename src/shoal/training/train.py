@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import ConfigError, ShoalError
-from shoal.registry import make
 from shoal.report.replay import record_replay, save_replay
 from shoal.report.run_report import write_report
 from shoal.training.acting import Actor
-from shoal.training.algos import find_algo
 from shoal.training.checkpoint import Checkpoint, Checkpoints
 from shoal.training.config import TrainConfig
 from shoal.training.display import Display, make_display
@@ -23,6 +21,7 @@ from shoal.training.files import read_json
 from shoal.training.hooks import Hooks
 from shoal.training.interrupt import Interruptible
 from shoal.training.loop import Loop
+from shoal.training.opening import make_agent, make_batch
 from shoal.training.run import Run, create_run, find_run, resume_run
 from shoal.training.settings import config_from, config_values, differences, merge, resolve_config
 from shoal.training.track import Tracker, load_service
@@ -109,48 +108,6 @@ def resumed_config(run: Path, world: str | None, settings: Mapping[str, Any]) ->
             f"Pass more total steps to go on, e.g. --total-steps {2 * resolved.total_steps}."
         )
     return resolved
-
-
-def make_batch(world: Any, config: TrainConfig, num_envs: int, **options: Any) -> Batch:
-    """Lanes of the world as the configuration wants them."""
-    return make(world, num_envs, **{**config.env, **options})
-
-
-def make_agent(config: TrainConfig, batch: Batch, network: Any = None) -> Any:
-    """The agent that the configuration names, for the spaces of `batch`."""
-    spaces = batch.single_observation_space, batch.single_action_space
-    agent_class = find_algo(config.algo.name).agent_class()
-    return agent_class(*spaces, config.algo, network=network, device=config.device, seed=config.seed)
-
-
-@dataclass(frozen=True)
-class Opened:
-    """A run's agent as a checkpoint left it, with lanes of its world to act in."""
-
-    path: Path
-    config: TrainConfig
-    agent: Any
-    step: int
-    batch: Batch
-
-    def close(self) -> None:
-        self.batch.close()
-
-
-def open_run(
-    run: str | Path, num_envs: int, checkpoint: str = "latest", device: str | None = None, **options: Any
-) -> Opened:
-    """Load the agent of a run to act in `num_envs` fresh lanes; `options` go to `shoal.make`."""
-    import torch
-
-    path = find_run(run)
-    config = config_from(read_json(path / "config.json"), str(path / "config.json"))
-    config = config if device is None else replace(config, device=device)
-    saved = Checkpoints(path / "checkpoints").load(checkpoint)
-    batch = make_batch(config.world, config, num_envs, **options)
-    agent = make_agent(config, batch)
-    agent.load_state_dict(below("agent.", saved.arrays))
-    return Opened(path, config, agent, saved.step, batch)
 
 
 def _train(

@@ -28,6 +28,8 @@ def empty_batch(space: gym.Space, *leading: int) -> Tree:
 
 def copy_tree(tree: Tree) -> Tree:
     """A copy that shares no memory: dicts and tuples are rebuilt, arrays copied."""
+    if type(tree) is np.ndarray:  # first, as this is most of what a step copies
+        return tree.copy()
     if isinstance(tree, dict):
         return {key: copy_tree(value) for key, value in tree.items()}
     if isinstance(tree, tuple):

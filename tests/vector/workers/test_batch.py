@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import threading
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -71,6 +72,16 @@ def test_a_factory_may_be_a_closure():
     limit = 3
     batch = WorkerBatch(lambda: Walk(info=limit == 3), 2, num_workers=1)
     assert "t" in batch.reset(seed=0)[1]
+    batch.close()
+
+
+def test_an_id_need_only_be_registered_in_this_process():
+    gym.register("OnlyHere-v0", entry_point=lambda: Walk(), max_episode_steps=3)
+    try:
+        batch = WorkerBatch("OnlyHere-v0", 2, num_workers=1, context="spawn")
+    finally:
+        del gym.registry["OnlyHere-v0"]
+    batch.reset(seed=0)
     batch.close()
 
 

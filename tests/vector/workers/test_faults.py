@@ -22,6 +22,7 @@ from tests.vector.toys import (
     NAN_OBS,
     NAN_REWARD,
     NO_REWARD,
+    NORMAL,
     RAISE,
     RAISE_IN_RESET,
     SHAPE,
@@ -44,13 +45,14 @@ NONSENSE = {
 }
 
 
-def trap(**options) -> WorkerBatch:
-    return WorkerBatch(Trap, 4, num_workers=2, step_timeout=0.4, **{"context": "fork", **options})
+def trap(crime: int = NORMAL, **options) -> WorkerBatch:
+    timeout = 0.4 if crime == HANG else None
+    return WorkerBatch(Trap, 4, num_workers=2, context="fork", step_timeout=timeout, **options)
 
 
 @pytest.mark.parametrize("crime", NONSENSE)
 def test_raise_names_the_lane_and_leaves_nothing_running(crime):
-    batch = trap()
+    batch = trap(crime)
     pids = worker_pids(batch)
     batch.reset(seed=0)
     with pytest.raises(LaneFault, match=NONSENSE[crime][1]) as caught:
@@ -66,7 +68,7 @@ def test_raise_names_the_lane_and_leaves_nothing_running(crime):
 @pytest.mark.parametrize("crime", NONSENSE)
 def test_restart_truncates_the_lane_and_the_others_never_notice(crime):
     kind, reason = NONSENSE[crime]
-    batch = trap(on_fault="restart")
+    batch = trap(crime, on_fault="restart")
     first, _ = batch.reset(seed=7)
     for _ in range(2):
         batch.step([0, 0, 0, 0])

@@ -15,10 +15,10 @@ from tests.vector.toys import HANG, KILL, RAISE, Trap, Walk, assert_identical
 
 
 class Uneven(Walk):
-    """Takes a tenth of a second for action 1 and none for the others."""
+    """Takes half a second for action 1 and none for the others."""
 
     def step(self, action):
-        time.sleep(0.1 if action == 1 else 0)
+        time.sleep(0.5 if action == 1 else 0)
         return super().step(action)
 
 
@@ -70,10 +70,7 @@ def test_quick_lanes_do_not_wait_for_slow_ones():
     batch = WorkerBatch(Uneven, 4, num_workers=2, context="fork")
     batch.reset(seed=0)
     batch.send([1, 0, 0, 0], [0, 1, 2, 3])
-    begin = time.monotonic()
-    lanes = batch.recv(2)[0]
-    assert set(lanes.tolist()) <= {2, 3}
-    assert time.monotonic() - begin < 0.09
+    assert sorted(batch.recv(2)[0].tolist()) == [2, 3]
     assert sorted(batch.recv(2)[0].tolist()) == [0, 1]
     batch.close()
 

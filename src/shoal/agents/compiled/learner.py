@@ -99,7 +99,9 @@ def _entry_points(sources: str) -> _EntryPoints:
                 draw_choices(outputs, probs, sizes, noise, start, count, choice, log_prob, top, total)
 
     @njit(cache=True, nogil=True, fastmath=FAST)
-    def add_gradient(flat, packed, layout, work, tile, rows, index, start, stop, weights, sizes, log_std_at, grad, sums):
+    def add_gradient(
+        flat, packed, layout, work, tile, rows, index, start, stop, weights, sizes, log_std_at, grad, sums
+    ):
         """Gradient of the rows `index[start:stop]` into `grad`, and what is to be logged into `sums`."""
         assert sources
         layout, tile, weights = Layout(*layout), Tile(*tile), Weights(*weights)
@@ -157,7 +159,7 @@ def _entry_points(sources: str) -> _EntryPoints:
 
     @njit(cache=True, nogil=True, fastmath=FAST)
     def adam(flat, grads, first, second, lr, beta_1, beta_2, eps, count, max_norm):
-        """One step of Adam along the sum of grads [PARTS, n], shortened to `max_norm`; clears grads, returns the norm."""
+        """A step of Adam along the sum of grads [PARTS, n], shortened to `max_norm`; clears grads, returns the norm."""
         assert sources
         grad, f = grads[0], np.float32
         for part in range(1, len(grads)):
@@ -285,7 +287,7 @@ class CompiledNetwork:
     # ------------------------------------------------------------------ learning
 
     def gradient(self, rows: Rows, index: np.ndarray, start: int, stop: int, weights: Weights) -> Outcome:
-        """The gradient of the minibatch `index[start:stop]` into `self.grads`, by parts; returns means over its rows."""
+        """Gradient of the minibatch `index[start:stop]`, by parts, into `self.grads`; returns means over its rows."""
         self.calls.pack(self.flat, self.layout, self.packed)
         self.sums[:] = 0
         edges = [start + (stop - start) * part // PARTS for part in range(PARTS + 1)]

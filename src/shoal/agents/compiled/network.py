@@ -8,7 +8,7 @@ scratch space of a thread is one array, `work`, in which `Tile` says what lies w
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -67,7 +67,7 @@ def layout_of(network: ActorCritic, flat: torch.Tensor) -> Layout:
     def at(parameter: torch.Tensor) -> int:
         return (parameter.data_ptr() - flat.data_ptr()) // _FLOAT
 
-    nets = [[*network.actor[::2], network.policy.linear], [*network.critic[::2], network.value]]
+    nets: Any = [[*list(network.actor)[::2], network.policy.linear], [*list(network.critic)[::2], network.value]]
     layers = [[(la.in_features, la.out_features, at(la.weight), at(la.bias)) for la in net] for net in nets]
     inputs, outputs = network.flatten.size, network.policy.linear.out_features
     return Layout(

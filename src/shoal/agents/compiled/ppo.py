@@ -44,7 +44,12 @@ class CompiledPPO:
 
     def features(self, obs: Tree) -> np.ndarray:
         """Observations [N, *obs] as the network's input [N, D], without a copy where they are that already."""
-        if isinstance(obs, np.ndarray) and obs.ndim == 2 and obs.dtype == np.float32 and self.agent.obs_normaliser is None:
+        if (
+            isinstance(obs, np.ndarray)
+            and obs.ndim == 2
+            and obs.dtype == np.float32
+            and self.agent.obs_normaliser is None
+        ):
             return np.ascontiguousarray(obs)
         return self.agent.network.flatten(self.agent._observe(obs)).contiguous().numpy()
 

@@ -90,7 +90,9 @@ class _Emitter:
     def tanh(self, x: Any) -> Any:
         for comparison, bound in (("<", -_TANH_LIMIT), (">", _TANH_LIMIT)):
             # an ordered comparison is false for NaN, which so passes through and is noticed
-            x = self.builder.select(self.builder.fcmp_ordered(comparison, x, self.constant(bound)), self.constant(bound), x)
+            x = self.builder.select(
+                self.builder.fcmp_ordered(comparison, x, self.constant(bound)), self.constant(bound), x
+            )
         square = self.builder.fmul(x, x)
         top, bottom = self.constant(_TANH_TOP[0]), self.constant(_TANH_BOTTOM[0])
         for coefficient in _TANH_TOP[1:]:
@@ -124,8 +126,8 @@ def product_block(rows: int, begin: str, end: str) -> Any:
     """
 
     @intrinsic
-    def block(typing, c, c_row, a, a_row, a_col, b, b_row, inner, extra):  # type: ignore[no-untyped-def]
-        def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    def block(typing, c, c_row, a, a_row, a_col, b, b_row, inner, extra):
+        def generate(context, builder, signature, args):
             emit = _Emitter(builder)
             c, c_row, a, a_row, a_col, b, b_row, inner, extra = args
             c, a, b, extra = (builder.inttoptr(address, _F32.as_pointer()) for address in (c, a, b, extra))
@@ -170,59 +172,65 @@ def product_block(rows: int, begin: str, end: str) -> Any:
     return block
 
 
-@intrinsic
-def dot_block(typing, out, a, a_row, b, inner, bias):  # type: ignore[no-untyped-def]
-    """out[i] = A[i] . b + bias for ROWS rows of A. Addresses of out, A, b and bias; `inner` is a multiple of WIDTH."""
+def _dot_block() -> Any:
+    """A compiled function: out[i] = A[i] . b + bias for ROWS rows of A.
 
-    def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        emit = _Emitter(builder)
-        out, a, a_row, b, inner, bias = args
-        out, a, b, bias = (builder.inttoptr(address, _F32.as_pointer()) for address in (out, a, b, bias))
-        zero, rows = ir.Constant(_I64, 0), range(ROWS)
-        a_rows = [builder.gep(a, [builder.mul(a_row, ir.Constant(_I64, i))]) for i in rows]
-        before, loop, after = builder.block, builder.append_basic_block(), builder.append_basic_block()
-        builder.branch(loop)
-        builder.position_at_end(loop)
-        k = builder.phi(_I64)
-        sums = [builder.phi(_VECTOR) for _ in rows]
-        factor = emit.load(b, k)
-        grown = [emit.call("fma", emit.load(a_rows[i], k), factor, sums[i]) for i in rows]
-        k_next = builder.add(k, ir.Constant(_I64, WIDTH))
-        for phi, start, new in zip([k, *sums], [zero, *[emit.constant(0.0)] * ROWS], [k_next, *grown], strict=True):
-            phi.add_incoming(start, before)
-            phi.add_incoming(new, loop)
-        builder.cbranch(builder.icmp_signed("<", k_next, inner), loop, after)
-        builder.position_at_end(after)
-        start = builder.load(bias)
-        for i in rows:
-            builder.store(emit.total(grown[i], start), builder.gep(out, [ir.Constant(_I64, i)]))
-        return context.get_dummy_value()
+    Arguments: address of out; address and row stride of A; address of b; the inner dimension, a multiple of WIDTH;
+    address of the bias.
+    """
 
-    return types.void(*[types.intp] * 6), generate
+    @intrinsic
+    def block(typing, out, a, a_row, b, inner, bias):
 
+        def generate(context, builder, signature, args):
+            emit = _Emitter(builder)
+            out, a, a_row, b, inner, bias = args
+            out, a, b, bias = (builder.inttoptr(address, _F32.as_pointer()) for address in (out, a, b, bias))
+            zero, rows = ir.Constant(_I64, 0), range(ROWS)
+            a_rows = [builder.gep(a, [builder.mul(a_row, ir.Constant(_I64, i))]) for i in rows]
+            before, loop, after = builder.block, builder.append_basic_block(), builder.append_basic_block()
+            builder.branch(loop)
+            builder.position_at_end(loop)
+            k = builder.phi(_I64)
+            sums = [builder.phi(_VECTOR) for _ in rows]
+            factor = emit.load(b, k)
+            grown = [emit.call("fma", emit.load(a_rows[i], k), factor, sums[i]) for i in rows]
+            k_next = builder.add(k, ir.Constant(_I64, WIDTH))
+            for phi, start, new in zip([k, *sums], [zero, *[emit.constant(0.0)] * ROWS], [k_next, *grown], strict=True):
+                phi.add_incoming(start, before)
+                phi.add_incoming(new, loop)
+            builder.cbranch(builder.icmp_signed("<", k_next, inner), loop, after)
+            builder.position_at_end(after)
+            start = builder.load(bias)
+            for i in rows:
+                builder.store(emit.total(grown[i], start), builder.gep(out, [ir.Constant(_I64, i)]))
+            return context.get_dummy_value()
 
-@intrinsic
-def bits_of(typing, number):  # type: ignore[no-untyped-def]
-    """The bits of a float32 as int32."""
+        return types.void(*[types.intp] * 6), generate
 
-    def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        return builder.bitcast(args[0], _I32)
-
-    return types.int32(types.float32), generate
+    return block
 
 
-@intrinsic
-def from_bits(typing, bits):  # type: ignore[no-untyped-def]
-    """The float32 with these bits."""
+def _reinterpreting(source: Any, target: Any) -> Any:
+    """A compiled function that reads the bits of one type as another of the same size."""
 
-    def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        return builder.bitcast(args[0], _F32)
+    @intrinsic
+    def reinterpret(typing, number):
+        def generate(context, builder, signature, args):
+            return builder.bitcast(args[0], context.get_value_type(target))
 
-    return types.float32(types.int32), generate
+        return target(source), generate
+
+    return reinterpret
+
+
+dot_block = _dot_block()
+_bits_of = _reinterpreting(types.float32, types.int32)
+_from_bits = _reinterpreting(types.int32, types.float32)
 
 
 @njit(fastmath=FAST)
-def exp32(x):  # type: ignore[no-untyped-def]
+def exp32(x):
     """exp of a float32 to about 1e-7, in arithmetic that a loop can vectorise; exactly zero below -87."""
     f = types.float32
     clamped = f(-87.0) if x < f(-87.0) else (f(88.0) if x > f(88.0) else x)  # NaN passes through
@@ -233,16 +241,16 @@ def exp32(x):  # type: ignore[no-untyped-def]
     p = p * r + f(1.0 / 6.0)
     p = p * r + f(0.5)
     p = p * r * r + r + f(1.0)
-    return f(0.0) if x < f(-87.0) else p * from_bits((types.int32(n) + types.int32(127)) << types.int32(23))
+    return f(0.0) if x < f(-87.0) else p * _from_bits((types.int32(n) + types.int32(127)) << types.int32(23))
 
 
 @njit(fastmath=FAST)
-def log32(x):  # type: ignore[no-untyped-def]
+def log32(x):
     """log of a normal float32 to about 1e-7, in arithmetic that a loop can vectorise; NaN unless it is positive."""
     f = types.float32
-    bits = bits_of(x) - types.int32(0x3F3504F3)  # from sqrt(1/2), so that the mantissa lies in [sqrt(1/2), sqrt(2))
+    bits = _bits_of(x) - types.int32(0x3F3504F3)  # from sqrt(1/2), so that the mantissa lies in [sqrt(1/2), sqrt(2))
     exponent = f(bits >> types.int32(23))
-    mantissa = from_bits((bits & types.int32(0x7FFFFF)) + types.int32(0x3F3504F3))
+    mantissa = _from_bits((bits & types.int32(0x7FFFFF)) + types.int32(0x3F3504F3))
     s = (mantissa - f(1.0)) / (mantissa + f(1.0))
     q = s * s
     series = f(2.0) * s * (f(1.0) + q * (f(1.0 / 3.0) + q * (f(0.2) + q * (f(1.0 / 7.0) + q * f(1.0 / 9.0)))))

@@ -71,7 +71,7 @@ function legend(names, tint = color) {
 /** Axes, grid and scales for a plot; returns the svg and the two scale functions. */
 function frame(card, block, [x0, x1], [y0, y1], height) {
   const left = 46, right = 10, top = 6, bottom = 22, width = Math.max(card.clientWidth - 34, 160);
-  if (x1 === x0) x1 = x0 + 1;
+  if (x1 === x0) { x0 -= Math.abs(x0) * 0.5 || 1; x1 += Math.abs(x1) * 0.5 || 1; }
   if (y1 === y0) { y0 -= Math.abs(y0) * 0.1 || 1; y1 += Math.abs(y1) * 0.1 || 1; }
   const pad = (y1 - y0) * 0.05;
   if (!block.zero || y0 < 0) y0 -= pad;

@@ -54,7 +54,7 @@ class Player {
   layout() {
     const shown = this.focus < 0 ? this.replay.lanes.length : 1, wide = this.lanes.clientWidth;
     if (!wide) return;
-    const columns = this.focus >= 0 ? 1 : Math.min(shown, Math.max(1, Math.floor(wide / (shown > 4 ? 300 : 340))));
+    const fit = Math.max(1, Math.floor(wide / 340)), columns = Math.ceil(shown / Math.ceil(shown / fit)); // rows of equal length
     this.lanes.style.gridTemplateColumns = `repeat(${columns}, 1fr)`;
     const width = Math.floor((wide - 10 * (columns - 1)) / columns) - 2, height = Math.min(Math.round(width / (this.renderer.aspect || 1.5)), 560);
     [...this.lanes.children].forEach((box, i) => {

@@ -40,6 +40,7 @@ _TRUSTED_MODULES = (math, np, builtins)
 # nothing, which makes small kernels three times faster; a kernel then cannot allocate, which it must not anyway.
 NJIT_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 INLINE_BYTES = 800  # bytecode of functions small enough to be worth inlining wherever they are called
+_FORMAT = "2"  # raised when compiled code of the same source is no longer what it was
 _CONSTANTS = (bool, int, float, str, type(None))
 
 
@@ -70,7 +71,7 @@ class SourceSet:
         self._wrap = wrap  # njit, or the identity for uncompiled kernels
         self._rules = {"_widen": widen, "_square": wrap(_square), "_cube": wrap(_cube)}
         self._done: dict[Any, Callable] = {}
-        self._digest = hashlib.sha256()
+        self._digest = hashlib.sha256(_FORMAT.encode())
         self.files: set[str] = set()
 
     def key(self) -> str:
@@ -86,7 +87,8 @@ class SourceSet:
         tree, text = _parse(function)
         self._note(function.__qualname__, text)
         self.files.add(function.__code__.co_filename)
-        namespace: dict[str, Any] = {"__builtins__": builtins, "__name__": function.__module__, **self._rules}
+        # Numba imports a function's module when it loads cached code; ours is always there, the author's may not be
+        namespace: dict[str, Any] = {"__builtins__": builtins, "__name__": __name__, **self._rules}
         definition = tree.body[0]
         assert isinstance(definition, ast.FunctionDef)
         module_names = {n for n in _names(definition) if isinstance(_lookup(function, n), types.ModuleType)}

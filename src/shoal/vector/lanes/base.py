@@ -47,6 +47,7 @@ class LaneBatch(Batch):
         self.num_faults = 0
         self.faults: deque[Fault] = deque(maxlen=_FAULTS_KEPT)
         self._episodes = Episodes(num_envs)
+        self._lane_numbers = np.arange(num_envs)
 
     # ------------------------------------------------------------------ what a backend writes
 
@@ -69,7 +70,7 @@ class LaneBatch(Batch):
     def _reset_lanes(
         self, out: Step, seed: list[int | None] | int | None, mask: np.ndarray | None, options: dict[str, Any]
     ) -> dict[str, Any]:
-        lanes = np.arange(self.num_envs) if mask is None else np.flatnonzero(mask)
+        lanes = self._lane_numbers if mask is None else np.flatnonzero(mask)
         given = lane_seeds(seed, self.num_envs) if isinstance(seed, int) else seed or [None] * self.num_envs
         passed_on = {key: value for key, value in options.items() if key != "reset_mask"}
         reports = self._run_reset(lanes, [given[lane] for lane in lanes], passed_on or None)
@@ -98,7 +99,7 @@ class LaneBatch(Batch):
         info = self._infos(reports, out.action_mask, num_rows, row_of_lane)
         self._episodes.advance(lanes, out.reward)
         if resetting is not None and resetting.any():
-            self._episodes.begin(np.arange(self.num_envs)[lanes][resetting])
+            self._episodes.begin(self._lane_numbers[lanes][resetting])
         done = out.terminated | out.truncated
         if done.any():
             self._finish(lanes, done, reports, row_of_lane, out, info)
@@ -115,10 +116,11 @@ class LaneBatch(Batch):
     ) -> None:
         """Add to `info` what is due where an episode ended, and start counting the next ones."""
         info["episode"], info["_episode"] = self._episodes.summary(lanes), done
-        ended = np.arange(self.num_envs)[lanes][done]
+        rows = done.nonzero()[0]
+        ended = self._lane_numbers[lanes][rows]
         self._episodes.begin(ended)
         if self.autoreset_mode is AutoresetMode.SAME_STEP:
-            assign_tree(out.final_obs, done, index_tree(self.buffers.final_obs, ended))
+            assign_tree(out.final_obs, rows, index_tree(self.buffers.final_obs, ended))
             info["final_obs"], info["_final_obs"] = out.final_obs, done
             finals = [report.final_infos for report in reports if report.final_infos]
             info["final_info"], info["_final_info"] = to_dense(finals, len(done), row_of_lane), done
@@ -153,7 +155,7 @@ class LaneBatch(Batch):
         ended = self._ended(lanes)
         if ended.any():
             raise StateError(
-                f"The episode of lane {np.arange(self.num_envs)[lanes][ended][0]} has ended and autoreset is disabled. "
+                f"The episode of lane {self._lane_numbers[lanes][ended][0]} has ended and autoreset is disabled. "
                 "Reset it with reset(options={'reset_mask': mask}) before the next step."
             )
 

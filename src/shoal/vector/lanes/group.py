@@ -126,6 +126,8 @@ class LaneGroup:
                 terminated_out[row] = terminated
                 truncated_out[row] = truncated
                 if terminated or truncated:
+                    if terminated:
+                        truncated_out[row] = False  # an ending has one cause, and TimeLimit does not look for another
                     self._end(row, obs, info)
                     continue
                 if mask_source:

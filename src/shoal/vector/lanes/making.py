@@ -9,6 +9,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.envs.registration import EnvSpec
 
 from shoal.errors import ConfigError, LaneFault, unknown_name
 from shoal.vector.lanes.faults import describe_exception
@@ -23,6 +24,7 @@ class EnvMaker:
 
     source: Source
     kwargs: dict[str, Any] = field(default_factory=dict)
+    spec: EnvSpec | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         if isinstance(self.source, gym.Env):
@@ -33,21 +35,23 @@ class EnvMaker:
         if not isinstance(self.source, str) and not callable(self.source):
             raise ConfigError(f"env={self.source!r} makes no environment. Pass a Gymnasium id, a class or a factory.")
         if isinstance(self.source, str):
-            find_spec(self.source)
+            # the spec travels instead of the id, which a user's script may have registered in this process only
+            spec = copy.deepcopy(find_spec(self.source))
+            # our own loop keeps the order of calls and checks what lanes return, once and not per wrapper
+            spec.order_enforce, spec.disable_env_checker = False, True
+            object.__setattr__(self, "spec", spec)
 
     def __call__(self) -> gym.Env:
-        if isinstance(self.source, str):
-            # our own loop keeps the order of calls and checks what lanes return, once and not per wrapper
-            spec = copy.deepcopy(find_spec(self.source))
-            spec.order_enforce, spec.disable_env_checker = False, True
-            return gym.make(spec, **self.kwargs)
+        if self.spec is not None:
+            return gym.make(self.spec, **self.kwargs)
+        assert callable(self.source)
         env = self.source(**self.kwargs)
         if not isinstance(env, gym.Env):
             raise ConfigError(f"{self.source!r} returned a {type(env).__name__}, not a gymnasium.Env.")
         return env
 
 
-def find_spec(env_id: str) -> gym.envs.registration.EnvSpec:
+def find_spec(env_id: str) -> EnvSpec:
     """The registered spec of a Gymnasium id ("CartPole-v1", "my_module:MyEnv-v0"), or `UnknownName`."""
     module, _, name = env_id.rpartition(":")
     try:

@@ -162,7 +162,7 @@ class WorkerBatch(LaneBatch):
     def _run_step(self) -> list[Report]:
         self._flight.refuse_unless_empty("step")
         if self._flight.lost:  # these have begun anew since the last step, and this one is to say so
-            self._launch(np.arange(self.num_envs))
+            self._launch(self._lane_numbers)
             self._await_arrivals(self.num_envs)
             return self._flight.land()[2]
         with self._abandon_on_error():
@@ -226,7 +226,7 @@ class WorkerBatch(LaneBatch):
     def _ended(self, lanes: Any) -> np.ndarray:
         ended = super()._ended(lanes)
         if self._flight.lost:  # nobody has been told that these are over
-            ended &= ~np.isin(np.arange(self.num_envs)[lanes], list(self._flight.lost))
+            ended &= ~np.isin(self._lane_numbers[lanes], list(self._flight.lost))
         return ended
 
     def _begin_lost_lanes_anew(self, loss: Loss) -> None:

@@ -82,6 +82,7 @@ class Crew:
         self._poll_ms = None if step_timeout is None else max(1, int(step_timeout * 250))
         self._lane_seen: list[int | None] = [None] * num_workers
         self._seen_at = [0.0] * num_workers
+        self._plain_replies = [Reply(index) for index in range(num_workers)]
         self.workers: list[Worker] = []
         try:
             self._start_all()
@@ -177,8 +178,10 @@ class Crew:
     def tell(self, index: int, words: Sequence[int]) -> None:
         """Send words to a worker. If it is dead, `wait` will say so."""
         self._watch(index)
-        with contextlib.suppress(Hangup):
+        try:
             write_words(self.workers[index].fd, words)
+        except Hangup:
+            return
 
     def call(self, index: int, name: str, *arguments: Any) -> None:
         """Have a worker call one of its methods. If it is dead, `wait` will say so."""
@@ -195,26 +198,29 @@ class Crew:
                 if lost:
                     return list(lost)
                 continue
-            heard: dict[int, Reply | Loss] = {}
-            # whoever died may have answered before, so sockets come before the news of deaths
-            for fd, _ in sorted(events, key=self._is_obituary):
+            replies: list[Reply | Loss] = []
+            dead = []
+            for fd, _ in events:
                 index = self._worker_of_fd[fd]
-                if index not in heard:
-                    try:
-                        heard[index] = self._read(index) if fd == self.workers[index].fd else self._lose(index)
-                    except Hangup:
-                        heard[index] = self._lose(index)
-            return list(heard.values())
-
-    def _is_obituary(self, event: tuple[int, int]) -> bool:
-        return event[0] != self.workers[self._worker_of_fd[event[0]]].fd
+                try:
+                    if fd == self.workers[index].fd:
+                        replies.append(self._read(index))
+                    else:
+                        dead.append(index)
+                except Hangup:
+                    dead.append(index)
+            if not dead:
+                return replies
+            # whoever died may have answered before, and is mourned at the next call then
+            heard = {reply.worker for reply in replies}
+            return replies + [self._lose(index) for index in dict.fromkeys(dead) if index not in heard]
 
     def _read(self, index: int) -> Reply:
         worker = self.workers[index]
         word = read_word(worker.fd)
         self._watch(index)
         if word == DONE:
-            return Reply(index)
+            return self._plain_replies[index]
         if word >= 0:
             return Reply(index, lane=word)
         try:

@@ -50,10 +50,11 @@ class Worker:
 
     def hand_over(self, traits: Traits | None, shared_fd: int | None) -> None:
         """Tell the worker what the lanes have in common, and give it the shared memory, as far as they are known."""
-        if traits is not None or shared_fd is None:
-            self.conn.send(traits)
-        if shared_fd is not None:
-            send_handle(self.conn, shared_fd, self.process.pid)
+        with contextlib.suppress(OSError):  # it may have died at its start, which waiting for its answer will show
+            if traits is not None or shared_fd is None:
+                self.conn.send(traits)
+            if shared_fd is not None:
+                send_handle(self.conn, shared_fd, self.process.pid)
 
     def obituary(self) -> str:
         """How the process ended."""

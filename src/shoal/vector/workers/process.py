@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import pickle
@@ -63,6 +64,7 @@ def run_worker(conn: Connection, assignment: Assignment, pickled_make: bytes | N
     for fd in assignment.inherited_fds:
         os.close(fd)
     threading.Thread(target=_exit_with_parent, args=(assignment.parent_pid,), daemon=True).start()
+    gc.freeze()  # what came with the process and its imports is no garbage: collections need not look at it
     try:
         group = _start(conn, assignment, pickled_make, make)
         if group is not None:

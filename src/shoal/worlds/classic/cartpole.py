@@ -20,7 +20,7 @@ class CartPole(Kernel):
 
     observation_space = gym.spaces.Box(-_BOUND, _BOUND, dtype=np.float32)
     action_space = gym.spaces.Discrete(2)
-    metadata = {"renderer": "shoal.worlds.classic.rendering:CARTPOLE"}  # noqa: RUF012
+    metadata = {"renderer": "shoal.worlds.classic.rendering:CARTPOLE"}
     state = record(x=f64, speed=f64, angle=f64, spin=f64, t=i32)
     params = {
         "gravity": 9.8,

@@ -18,7 +18,7 @@ class MountainCar(Kernel):
 
     observation_space = _SPACE
     action_space = gym.spaces.Discrete(3)
-    metadata = {"renderer": "shoal.worlds.classic.rendering:MOUNTAIN_CAR"}  # noqa: RUF012
+    metadata = {"renderer": "shoal.worlds.classic.rendering:MOUNTAIN_CAR"}
     state = record(x=f64, speed=f64, t=i32)
     params = {"force": 0.001, "gravity": 0.0025, "goal": 0.5, "max_steps": 200}
 

@@ -6,8 +6,8 @@ PRESETS: dict[str, dict[str, dict]] = {
     "cartpole": {
         "ppo": {
             "num_envs": 64,
-            "total_steps": 500_000,
-            "eval_every": 100_000,
+            "total_steps": 200_000,
+            "eval_every": 40_000,
             "algo": {"num_steps": 32, "epochs": 10, "minibatches": 8, "lr": 1e-3, "lr_final": 0.0, "gamma": 0.98},
         }
     },

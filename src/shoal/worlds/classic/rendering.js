@@ -51,12 +51,12 @@
 // mountain_car
 {
   aspect: 1.5, smooth: true,
-  draw(ctx, [position], { width: w, height: h, colors: c }) {
+  draw(ctx, [position], { width: w, height: h, colors: c, meta }) {
     const unit = w / 600, across = (p) => ((p + 1.2) / 1.8) * w, height = (p) => h * (0.86 - 0.3 * (Math.sin(3 * p) + 1));
     ctx.fillStyle = c.track; ctx.beginPath(); ctx.moveTo(0, h);
     for (let p = -1.2; p <= 0.601; p += 0.02) ctx.lineTo(across(p), height(p));
     ctx.lineTo(w, h); ctx.fill();
-    const flag = across(0.45), foot = height(0.45);
+    const flag = across(meta.goal), foot = height(meta.goal);
     ctx.strokeStyle = c.ink; ctx.lineWidth = 2 * unit; ctx.beginPath(); ctx.moveTo(flag, foot); ctx.lineTo(flag, foot - 46 * unit); ctx.stroke();
     ctx.fillStyle = c.series[1]; ctx.fillRect(flag, foot - 46 * unit, 24 * unit, 15 * unit);
     ctx.translate(across(position), height(position));

@@ -15,6 +15,7 @@ import numpy as np
 from shoal.vector.rendering import Renderer
 
 WIDTH, HEIGHT, SHARPEN = 600, 400, 2  # drawn larger and scaled down, for smooth edges
+Meta = dict[str, Any]
 PAPER, INK, FAINT, BLUE, ORANGE = "#f4f5f7", "#1b2330", "#c3cad3", "#2667d6", "#d9622b"
 
 
@@ -46,7 +47,7 @@ class Canvas:
         return np.asarray(self._image.resize((WIDTH, HEIGHT)))
 
 
-def draw_cartpole(canvas: Canvas, frame: list[float]) -> None:
+def draw_cartpole(canvas: Canvas, frame: list[float], meta: Meta) -> None:
     x, _, angle, _ = frame
     scale, ground, pole = WIDTH / 5.6, HEIGHT * 0.74, HEIGHT * 0.46
     cart = WIDTH / 2 + x * scale
@@ -59,7 +60,7 @@ def draw_cartpole(canvas: Canvas, frame: list[float]) -> None:
     canvas.circle(cart, top, 5, BLUE)
 
 
-def draw_pendulum(canvas: Canvas, frame: list[float]) -> None:
+def draw_pendulum(canvas: Canvas, frame: list[float], meta: Meta) -> None:
     up, side, _ = frame
     x, y, rod = WIDTH / 2, HEIGHT * 0.52, HEIGHT * 0.36
     canvas.line([(x, y - rod - 24), (x, y - rod - 12)], FAINT, 3)
@@ -69,7 +70,7 @@ def draw_pendulum(canvas: Canvas, frame: list[float]) -> None:
     canvas.circle(x, y, 8, INK)
 
 
-def draw_acrobot(canvas: Canvas, frame: list[float]) -> None:
+def draw_acrobot(canvas: Canvas, frame: list[float], meta: Meta) -> None:
     cos1, sin1, cos2, sin2 = frame[:4]
     x, y, link = WIDTH / 2, HEIGHT * 0.53, HEIGHT * 0.2
     canvas.line([(WIDTH * 0.12, y - link), (WIDTH * 0.88, y - link)], FAINT, 2)
@@ -82,29 +83,34 @@ def draw_acrobot(canvas: Canvas, frame: list[float]) -> None:
     canvas.circle(x, y, 6, BLUE)
 
 
-def draw_mountain_car(canvas: Canvas, frame: list[float]) -> None:
+def draw_mountain_car(canvas: Canvas, frame: list[float], meta: Meta) -> None:
     position = frame[0]
     xs = np.linspace(-1.2, 0.6, 80)
     across, height = (lambda p: (p + 1.2) / 1.8 * WIDTH), (lambda p: HEIGHT * (0.86 - 0.3 * (np.sin(3 * p) + 1)))
     canvas.line([(across(p), height(p)) for p in xs], FAINT, 3)
-    flag = across(0.45)
-    canvas.line([(flag, height(0.45)), (flag, height(0.45) - 46)], INK, 2)
-    canvas.rect(flag, height(0.45) - 46, 24, 15, ORANGE, 2)
+    flag, foot = across(meta["goal"]), height(meta["goal"])
+    canvas.line([(flag, foot), (flag, foot - 46)], INK, 2)
+    canvas.rect(flag, foot - 46, 24, 15, ORANGE, 2)
     slope = np.arctan2(height(position + 0.01) - height(position - 0.01), across(0.02) - across(0))
     x, y = across(position) + 15 * np.sin(slope), height(position) - 15 * np.cos(slope)
     along = np.array([np.cos(slope), np.sin(slope)])
     canvas.line([tuple((x, y) - 13 * along), tuple((x, y) + 13 * along)], BLUE, 18)
     for side in (-1, 1):
-        canvas.circle(*((x, y) + side * 13 * along + 8 * np.array([-along[1], along[0]])), 6, INK)
+        wheel = (x, y) + side * 13 * along + 8 * np.array([-along[1], along[0]])
+        canvas.circle(wheel[0], wheel[1], 6, INK)
 
 
-def _renderer(name: str, draw: Callable[[Canvas, list[float]], None], fps: float) -> Renderer:
-    def image(frame: list[float], meta: dict[str, Any]) -> np.ndarray:
+def _renderer(name: str, draw: Callable[[Canvas, list[float], Meta], None], fps: float, **more: Any) -> Renderer:
+    def image(frame: list[float], meta: Meta) -> np.ndarray:
         canvas = Canvas()
-        draw(canvas, frame)
+        draw(canvas, frame, meta)
         return canvas.array()
 
-    return Renderer(name, _script(name), image=image, fps=fps)
+    return Renderer(name, _script(name), image=image, fps=fps, **more)
+
+
+def _goal(batch: Any) -> Meta:
+    return {"goal": float(batch.kernel.values["goal"])}
 
 
 def _script(name: str) -> str:
@@ -116,4 +122,4 @@ def _script(name: str) -> str:
 CARTPOLE = _renderer("cartpole", draw_cartpole, 50)
 PENDULUM = _renderer("pendulum", draw_pendulum, 30)
 ACROBOT = _renderer("acrobot", draw_acrobot, 15)
-MOUNTAIN_CAR = _renderer("mountain_car", draw_mountain_car, 30)
+MOUNTAIN_CAR = _renderer("mountain_car", draw_mountain_car, 30, meta=_goal)
