@@ -47,6 +47,7 @@ WORLDS = {
             f"{_CLASSIC}.mountaincar:MountainCarContinuous",
             "the same with a continuous engine",
         ),
+        World("hockey", "shoal/Hockey-v0", "shoal.worlds.hockey.batch:hockey", "two-player laser hockey against bots"),
     )
 }
 

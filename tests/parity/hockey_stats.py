@@ -27,7 +27,7 @@ SUMS = {
 
 
 def compare_distributions(stats: dict[str, Any]) -> dict[str, Any]:
-    """Play every pairing and reset every mode; the largest distance in standard errors and what lies beyond the limit."""
+    """Play every pairing, reset every mode: the largest distance in standard errors, and all beyond the limit."""
     distances: dict[str, float] = {}
     for seed, run in enumerate(stats["runs"]):
         distances |= {f"{run['name']} {key}": value for key, value in compare_run(run, seed).items()}
@@ -94,7 +94,11 @@ def play(run: dict[str, Any], seed: int) -> dict[str, np.ndarray]:
             total[key] += np.where(done, last[name], info[name])
         total["return_p1"] += reward
         total["length"] += 1
-        puck = np.where(done[:, None], info["final_obs"][:, 0, 14:16], obs[:, 0, 14:16]) if done.any() else obs[:, 0, 14:16]
+        puck = (
+            np.where(done[:, None], info["final_obs"][:, 0, 14:16], obs[:, 0, 14:16])
+            if done.any()
+            else obs[:, 0, 14:16]
+        )
         total["max_puck_speed"] = np.maximum(total["max_puck_speed"], np.hypot(puck[:, 0], puck[:, 1]))
         for lane in np.flatnonzero(done & (left > 0)):
             rows.append({key: values[lane] for key, values in total.items()} | {"winner": last["winner"][lane]})

@@ -39,6 +39,7 @@ _TRUSTED_MODULES = (math, np, builtins)
 # No GIL; divisions give inf as C's do. Without Numba's reference counting (`_nrt`) a view of a lane's row costs
 # nothing, which makes small kernels three times faster; a kernel then cannot allocate, which it must not anyway.
 NJIT_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+_ONLY_CALLED_COMPILED: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 INLINE_BYTES = 800  # bytecode of functions small enough to be worth inlining wherever they are called
 _FORMAT = "2"  # raised when compiled code of the same source is no longer what it was
 _CONSTANTS = (bool, int, float, str, type(None))
@@ -302,7 +303,7 @@ def _with_context(node: ast.Attribute | ast.Subscript, context: ast.expr_context
 def compile_wrap(function: Callable) -> Callable:
     """`njit` as kernels want it (see `NJIT_OPTIONS`), inlined if small, once for all constants it is called with."""
     small = len(function.__code__.co_code) < INLINE_BYTES
-    compiled = numba.njit(function, forceinline=small, no_cpython_wrapper=True, no_cfunc_wrapper=True, **NJIT_OPTIONS)
+    compiled = numba.njit(forceinline=small, **_ONLY_CALLED_COMPILED, **NJIT_OPTIONS)(function)
     call_template = compiled.get_call_template
     # Numba would compile `f(s, 0)` and `f(s, 1)` as two functions; LLVM, inlining, sees the constants anyway.
     compiled.get_call_template = lambda args, kws: call_template(tuple(map(numba_types.unliteral, args)), kws)

@@ -99,7 +99,7 @@ class HockeyBatch(KernelBatch):
                 raise
 
     def set_state(self, state: State | np.ndarray) -> None:
-        """Go back to what `get_state` returned, or to what player 1 observes in `state`, [B, 18] (16 without keep mode).
+        """Go back to what `get_state` returned, or to what player 1 observes: [B, 18], or [B, 16] without keep mode.
 
         An observation says nothing about the puck's spin, the step count, winner, mode and past touches: they stay.
         """
@@ -112,8 +112,8 @@ class HockeyBatch(KernelBatch):
         width = 18 if self.kernel.values["keep_mode"] else 16
         if obs.shape != (self.num_envs, width):
             raise ConfigError(
-                f"set_state() got an observation of shape {obs.shape}; player 1's observations of {self.num_envs} lanes "
-                f"have shape ({self.num_envs}, {width})."
+                f"set_state() got an observation of shape {obs.shape}. Player 1's observations of these lanes have "
+                f"shape ({self.num_envs}, {width})."
             )
         if not np.isfinite(obs).all():
             lane = int(np.flatnonzero(~np.isfinite(obs).all(axis=1))[0])
@@ -208,5 +208,7 @@ def _right_seats(opponent: Any, num_envs: int) -> tuple[np.ndarray, bool]:
 
 def _one_for_all(option: str, given: Any) -> bool:
     if not isinstance(given, bool | np.bool_):
-        raise ConfigError(f"{option}={given!r} must be True or False, one for all lanes: it decides their spaces or rules.")
+        raise ConfigError(
+            f"{option}={given!r} must be True or False, one for all lanes: lanes of a batch share spaces and rules."
+        )
     return bool(given)

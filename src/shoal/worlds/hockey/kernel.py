@@ -31,7 +31,7 @@ SEAT_NAMES = ("policy", "weak", "strong", "none", "mixed")
 RANDOM, ONE, TWO, ALTERNATE = 0, 1, 2, 3  # who gets the puck
 STARTER_NAMES = ("random", "one", "two", "alternate")
 GOAL_REWARD = 10.0
-NUM_DISCRETE = 8
+NUM_DISCRETE = {4: 8, 3: 7}  # by the width of a continuous action: shooting is the eighth
 
 STATE = record(
     mode=i8,  # settings, which reset leaves alone
@@ -79,7 +79,7 @@ class Hockey(Kernel):
 
     state = STATE
     info = INFO
-    params = {  # noqa: RUF012
+    params = {
         "keep_mode": True,
         "carry_counters": False,  # the original hands holding counters to the next episode
         "extra_step": False,  # the original ends one step after its time limit
@@ -112,7 +112,7 @@ class HockeyDiscrete(Hockey):
     """One seat with the original's eight actions."""
 
     def spaces(self, obs_width: int, action_width: int) -> tuple[gym.Space, gym.Space]:
-        return unbounded(obs_width), gym.spaces.Discrete(NUM_DISCRETE if action_width == 4 else NUM_DISCRETE - 1)
+        return unbounded(obs_width), gym.spaces.Discrete(NUM_DISCRETE[action_width])
 
     def step(s, action, p, rng):
         return play(s, p, rng, from_number(action), NOTHING)
@@ -136,7 +136,7 @@ class HockeyTwoSeatsDiscrete(HockeyTwoSeats):
     """Both seats with the original's eight actions."""
 
     def spaces(self, obs_width: int, action_width: int) -> tuple[gym.Space, gym.Space]:
-        return unbounded(2, obs_width), gym.spaces.MultiDiscrete([NUM_DISCRETE if action_width == 4 else NUM_DISCRETE - 1] * 2)
+        return unbounded(2, obs_width), gym.spaces.MultiDiscrete([NUM_DISCRETE[action_width]] * 2)
 
     def step(s, action, p, rng):
         return play(s, p, rng, from_number(action[0]), from_number(action[1]))
@@ -170,7 +170,7 @@ def from_number(number):
 def act(s, k, given, keep, rng):
     """The action in seat `k`: a bot's, nothing, or the one given."""
     who = s.playing[k]
-    if who == WEAK or who == STRONG:
+    if who in (WEAK, STRONG):
         s.phase[k] += rng.uniform(0.0, PHASE_STEP)
         return bot_action(s, k, WEAK_GAIN if who == WEAK else STRONG_GAIN, keep)
     return NOTHING if who == IDLE else given

@@ -1,8 +1,9 @@
 """Polygons of the rink, by fixture number: vertices, outward normals and bounding boxes.
 
-0 top wall, 1 bottom wall, 2-5 posts (left top, left bottom, right top, right bottom), 6 and 7 left goal (sensor, solid),
-8 and 9 right goal, 10 and 11 the rackets in their body frames. Counter-clockwise, from the right-most vertex (the
-lowest of those); edge i goes from vertex i to i + 1. The puck is the point polygon 12 with its radius around it.
+0 top wall, 1 bottom wall, 2-5 posts (left top, left bottom, right top, right bottom), 6 and 7 left goal (sensor and
+solid), 8 and 9 right goal, 10 and 11 the rackets in their body frames. Vertices are counter-clockwise, from the
+right-most (the lowest of those); edge i goes from vertex i to i + 1. The puck is the point polygon 12 with its radius
+around it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def _box(left: float, right: float, bottom: float, top: float) -> list[tuple[flo
 
 _RACKET = [(0.10, -0.40), (0.10, 0.40), (-0.20, 0.40), (-0.36, 0.20), (-0.42, 0.0), (-0.36, -0.20), (-0.20, -0.40)]
 _MIRRORED = [(0.42, 0.0), (0.36, 0.20), (0.20, 0.40), (-0.10, 0.40), (-0.10, -0.40), (0.20, -0.40), (0.36, -0.20)]
-_PIXELS = [  # the statics were laid out on a grid of 60 pixels a metre
+_PIXELS: list[list[tuple[float, float]]] = [  # the statics were laid out on a grid of 60 pixels a metre
     _box(50, 550, 440, 460),
     _box(50, 550, 20, 40),
     [(65, 322), (65, 455), (45, 455), (45, 315)],

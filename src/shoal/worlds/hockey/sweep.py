@@ -107,7 +107,7 @@ def closest(static, shape, x, y, cosine, sine):
         best = max(best, own)
     if best <= 0.0:
         return 0.0, False, 1.0, 0.0
-    return closest_vertices(static, shape, x, y, cosine, sine)
+    return closest_points(static, shape, x, y, cosine, sine)
 
 
 def is_beside(shape, edge, x, y):
@@ -119,20 +119,36 @@ def is_beside(shape, edge, x, y):
     return (x - x1) * ex + (y - y1) * ey > 0.0 and (x2 - x) * ex + (y2 - y) * ey > 0.0
 
 
-def closest_vertices(static, shape, x, y, cosine, sine):
-    """Like `closest`, where two vertices face each other."""
+def closest_points(static, shape, x, y, cosine, sine):
+    """Like `closest`, where two vertices face each other, or parallel edges that overlap in part."""
     best, ax, ay = math.inf, 0.0, 0.0
     for j in range(COUNT[shape]):
         vx = x + cosine * VERTEX_X[shape, j] - sine * VERTEX_Y[shape, j]
         vy = y + sine * VERTEX_X[shape, j] + cosine * VERTEX_Y[shape, j]
         for i in range(COUNT[static]):
-            dx, dy = vx - VERTEX_X[static, i], vy - VERTEX_Y[static, i]
+            dx, dy = away_from_edge(static, i, vx, vy)
             if dx * dx + dy * dy < best:
                 best, ax, ay = dx * dx + dy * dy, dx, dy
+    for i in range(COUNT[static]):
+        wx, wy = VERTEX_X[static, i] - x, VERTEX_Y[static, i] - y
+        for j in range(COUNT[shape]):
+            dx, dy = away_from_edge(shape, j, cosine * wx + sine * wy, cosine * wy - sine * wx)
+            if dx * dx + dy * dy < best:
+                best, ax, ay = dx * dx + dy * dy, sine * dy - cosine * dx, -sine * dx - cosine * dy
     distance = math.sqrt(best)
     if distance == 0.0:
         return 0.0, False, 1.0, 0.0
     return distance, False, ax / distance, ay / distance
+
+
+def away_from_edge(shape, edge, x, y):
+    """The vector to (x, y), in the shape's frame, from the nearest point of the edge. A point has one edge, itself."""
+    after = edge + 1 if edge + 1 < COUNT[shape] else 0
+    x1, y1 = VERTEX_X[shape, edge], VERTEX_Y[shape, edge]
+    ex, ey = VERTEX_X[shape, after] - x1, VERTEX_Y[shape, after] - y1
+    length = ex * ex + ey * ey
+    t = min(max(((x - x1) * ex + (y - y1) * ey) / length, 0.0), 1.0) if length > 0.0 else 0.0
+    return x - x1 - t * ex, y - y1 - t * ey
 
 
 def in_world(turns, ax, ay, cosine, sine):
