@@ -19,10 +19,9 @@ def usage() -> str:
     """The text of `shoal --help`."""
     width = max(map(len, VERBS))
     lines = [f"  shoal {verb:<{width}}  {help_line}" for verb, (_, help_line) in VERBS.items()]
-    return "\n".join(
-        ["Shoal: reinforcement learning on batches of environments.", "", "Verbs:", *lines, ""]
-        + ["`shoal VERB --help` explains one verb.  `shoal --version` prints the version."]
-    )
+    title = "Shoal: reinforcement learning on batches of environments."
+    closing = "`shoal VERB --help` explains one verb.  `shoal --version` prints the version."
+    return "\n".join([title, "", "Verbs:", *lines, "", closing])
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -58,6 +58,8 @@ class Batch(VectorEnv):
     `_get_state` and `_set_state`.
     """
 
+    closed = True  # nothing to close until __init__ has run
+
     def __init__(
         self,
         num_envs: int,
@@ -72,14 +74,15 @@ class Batch(VectorEnv):
         self.num_envs = check_num_envs(num_envs)
         self.single_observation_space = single_observation_space
         self.single_action_space = single_action_space
-        self.observation_space = batch_space(single_observation_space, num_envs)
-        self.action_space = batch_space(single_action_space, num_envs)
+        self.observation_space = batch_space(single_observation_space, self.num_envs)
+        self.action_space = batch_space(single_action_space, self.num_envs)
         self.autoreset_mode = check_autoreset_mode(autoreset_mode)
         self.metadata = {**(metadata or {}), "autoreset_mode": self.autoreset_mode}
         self.has_action_mask = has_action_mask
         self.copy = copy
         self._buffers: Step | None = None
         self._was_reset = False
+        self.closed = False
 
     # ------------------------------------------------------------------ what a user calls
 

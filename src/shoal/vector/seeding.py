@@ -10,6 +10,7 @@ import numpy as np
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_LANE_SALT = np.uint64(0xA0761D6478BD642F)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 
 
@@ -38,7 +39,8 @@ def lane_keys(seed: int | list[int | None] | None, num_envs: int) -> np.ndarray:
         seed >>= 64
         if not seed:
             break
-    return mix(key ^ mix(np.arange(num_envs, dtype=np.uint64)))
+    # lanes are salted, or lane 3 of seed 5 would be lane 5 of seed 3
+    return mix(key ^ mix(np.arange(num_envs, dtype=np.uint64) ^ _LANE_SALT))
 
 
 def lane_seeds(seed: int | list[int | None] | None, num_envs: int) -> list[int]:

@@ -121,7 +121,9 @@ class KernelBatch(Batch):
         return self._ended_info(out) if ended else self._info(out)
 
     def _get_state(self) -> State:
-        return {"lanes": self._state.view(np.uint8).copy(), "book": self._book.view(np.uint8).copy()}
+        book = self._book.view(np.uint8).copy()
+        book.view(driver.BOOK)["began"] = 0.0  # a clock reading means nothing in another process
+        return {"lanes": self._state.view(np.uint8).copy(), "book": book}
 
     def _set_state(self, state: State) -> None:
         for name, target in (("lanes", self._state), ("book", self._book)):
@@ -133,6 +135,7 @@ class KernelBatch(Batch):
                 )
         self._state.view(np.uint8)[:] = state["lanes"]
         self._book.view(np.uint8)[:] = state["book"]
+        self._book["began"] = time.perf_counter()
         self._seeded = True
 
     def close_extras(self, **kwargs: Any) -> None:
@@ -173,8 +176,8 @@ class KernelBatch(Batch):
         for ours, theirs in zip(_arrays(self._buffers), _arrays(out), strict=True):
             if theirs.shape != ours.shape or theirs.dtype != ours.dtype or not theirs.flags.c_contiguous:
                 raise ConfigError(
-                    f"step_into() got a buffer of shape {theirs.shape} and type {theirs.dtype}; it needs a C-contiguous "
-                    f"{ours.shape} of {ours.dtype}. Take the buffers from empty_step()."
+                    f"step_into() got a buffer of shape {theirs.shape} and type {theirs.dtype}; it needs a "
+                    f"C-contiguous {ours.shape} of {ours.dtype}. Take the buffers from empty_step()."
                 )
 
     def _load(self, compiled: bool) -> None:

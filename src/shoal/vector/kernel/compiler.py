@@ -164,7 +164,7 @@ def _spot_in_traceback(error: BaseException, files: set[str]) -> tuple[str, int]
 
 
 def _spot_in_text(text: str, files: set[str]) -> tuple[str, int] | None:
-    found = re.findall(r'File "([^"]+)", line (\d+)', text)
+    found = re.findall(r'File "([^"]+)", line (\d+)', text) or re.findall(r"at (\S+) \((\d+)\)", text)
     spots = [(path, int(line)) for path, line in found for known in files if known.endswith(path.lstrip("./"))]
     return spots[-1] if spots else None
 
@@ -181,6 +181,8 @@ def _name_spot(kernel: Kernel, path: str, line: int) -> str:
 
 def _short_reason(text: str) -> str:
     """The sentence in Numba's report that says what is wrong, without its stack of typing phases."""
+    if "NRT required" in text:
+        return "allocates memory (a list, a comprehension, a new array), which a kernel cannot"
     plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
     lines = [line.strip() for line in plain.splitlines() if line.strip()]
     telling = ("Unknown attribute", "No implementation of function", "Invalid use of", "Cannot unify", "not supported")

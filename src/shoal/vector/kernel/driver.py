@@ -146,7 +146,7 @@ def leaves(space: gym.Space) -> list[gym.Space]:
     for key, sub in space.spaces.items():
         if sub.shape is None:
             raise KernelError("A kernel's Dict observation must be flat: one level of Box, Discrete or MultiBinary.")
-        if not key.isidentifier():
+        if not key.isidentifier() or key in ("count", "index", "view"):  # methods of tuples and of Numba's values
             raise KernelError(f"Observation key {key!r} is no name that `out.{key}` could use. Rename it.")
     return list(space.spaces.values())
 

@@ -201,11 +201,10 @@ class _Widener(ast.NodeTransformer):
         self._temporaries = 0
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        node.body = [self.visit(statement) for statement in node.body]
         node.returns = None  # annotations are for readers
         for argument in [*node.args.args, *node.args.kwonlyargs]:
             argument.annotation = None
-        return node
+        return self.generic_visit(node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         assert node.value is not None

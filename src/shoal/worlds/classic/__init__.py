@@ -1,0 +1,1 @@
+"""Classic control: small worlds everybody knows, step for step equal to Gymnasium's. Yardsticks."""

@@ -1,0 +1,89 @@
+"""The cache of compiled kernels, and what an author is told about a mistake."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+HELPER = "def inner(x):\n    return x + {increment}\n\ndef outer(x):\n    return inner(x)\n"
+KERNEL = """
+    import numpy as np, gymnasium as gym
+    import helper
+    from shoal.vector.kernel import Kernel, KernelBatch, f32, i32, record
+
+    class Toy(Kernel):
+        observation_space = gym.spaces.Box(-1e9, 1e9, (2,), np.float32)
+        action_space = gym.spaces.Discrete(2)
+        state = record(x=f32, t=i32)
+        params = {"table": np.zeros(3)}
+
+        def reset(s, p, rng):
+            s.x = 0.0
+            s.t = 0
+
+        def step(s, action, p, rng):
+            STEP
+
+        def observe(s, p, out):
+            OBSERVE
+
+    batch = KernelBatch(Toy, 3)
+    batch.reset(seed=0)
+    print(*[batch.step(np.array([0, 1, 0]))[0][0, 0] for _ in range(6)])
+"""
+STEP = "s.x = helper.outer(s.x); return 0.0, False, False"
+OBSERVE = "out[0] = s.x; out[1] = 0.0"
+
+
+def run(folder, step=STEP, observe=OBSERVE, increment=1):
+    (folder / "helper.py").write_text(HELPER.format(increment=increment))
+    program = textwrap.dedent(KERNEL).replace("STEP", step).replace("OBSERVE", observe)
+    (folder / "toy.py").write_text(program)
+    environment = {**os.environ, "SHOAL_CACHE_DIR": str(folder / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
+    result = subprocess.run([sys.executable, "toy.py"], cwd=folder, env=environment, capture_output=True, text=True)
+    return result
+
+
+def test_second_process_does_not_compile_and_a_changed_helper_is_noticed(tmp_path):
+    first = run(tmp_path)
+    assert first.stdout.split() == ["1.0", "2.0", "3.0", "4.0", "5.0", "6.0"], first.stderr
+    assert "compiling toy, once: " in first.stderr
+    second = run(tmp_path)
+    assert second.stdout == first.stdout
+    assert "compiling" not in second.stderr
+    changed = run(tmp_path, increment=10)  # two calls deep
+    assert changed.stdout.split() == ["10.0", "20.0", "30.0", "40.0", "50.0", "60.0"]
+    assert "compiling" in changed.stderr
+
+
+@pytest.mark.parametrize(
+    ("step", "observe", "words"),
+    [
+        ("return 0.0, False", OBSERVE, ["Toy.step", "toy.py:", "three numbers"]),
+        (STEP, "out[0] = s.x; out[2] = 1.0", ["Toy.observe", "toy.py:", "index 2 is out of bounds"]),
+        (STEP, "out[0] = s.speed; out[1] = 1.0", ["Toy.observe", "toy.py:", "speed"]),
+        ("s.x = [i for i in range(3)][0]; return 0.0, False, False", OBSERVE, ["Toy.step", "toy.py:"]),
+        ("s.x = helper.missing(s.x); return 0.0, False, False", OBSERVE, ["Toy.step", "helper.missing", "does not exist"]),
+        ("s.x = batch; return 0.0, False, False", OBSERVE, ["Toy.step", "toy.py:"]),
+        ("s.x = np.zeros(3)[0]; return 0.0, False, False", OBSERVE, ["Toy"]),
+        ("s.t += 1; return 0.0 if s.t < 5 else np.nan, False, False", OBSERVE, ["Toy.step", "toy.py:", "NaN", "lane 0"]),
+        ("s.t += 1; return 0.0, False, False", "out[0] = 1.0 if s.t < 6 else np.nan; out[1] = 0", ["Toy.observe", "NaN", "lane 0"]),
+        ("s.t += 1; return 0.0, False, False", "out[0] = 1.0; out[1 if s.t < 6 else 5] = 0", ["Toy.observe", "outside its observation"]),
+    ],
+)  # fmt: skip
+def test_mistakes_are_told_in_a_sentence(tmp_path, step, observe, words):
+    result = run(tmp_path, step=step, observe=observe)
+    assert result.returncode != 0
+    last = result.stderr.strip().splitlines()[-1]
+    assert last.startswith("shoal.errors.KernelError"), result.stderr
+    for word in words:
+        assert word in last, last
+
+
+def test_unwritable_cache_falls_back(tmp_path):
+    blocked = tmp_path / "cache"
+    blocked.write_text("a file where the folder should be")
+    result = run(tmp_path)
+    assert result.returncode == 0, result.stderr
