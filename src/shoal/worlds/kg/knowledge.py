@@ -57,10 +57,12 @@ class KnowledgeBase:
         self.rules = RuleTables(rules, vocabulary)
 
     @classmethod
-    def from_atoms(cls, facts: Iterable[Atom], rules: Sequence[Rule], constants: Iterable[str] = ()) -> KnowledgeBase:
-        """A knowledge base over the names that occur, and over `constants` that need not occur."""
+    def from_atoms(
+        cls, facts: Iterable[Atom], rules: Sequence[Rule], constants: Iterable[str] = (), predicates: Iterable[str] = ()
+    ) -> KnowledgeBase:
+        """A knowledge base over the names that occur, and over `constants` and `predicates` that need not occur."""
         facts = list(facts)
-        predicates = {atom[0] for atom in facts} | predicates_of(rules)
+        predicates = {atom[0] for atom in facts} | predicates_of(rules) | set(predicates)
         names = {name for atom in facts for name in atom[1:]} | set(constants)
         vocabulary = Vocabulary(predicates, names)
         return cls(vocabulary, vocabulary.atoms_to_ids(facts), rules)
