@@ -1,11 +1,11 @@
-"""Shared set-up: one thread per library, so that tests on two cores do not fight."""
+"""Shared set-up: one thread per library, so that tests on two cores do not fight; hypothesis that repeats itself."""
 
 import os
+
+from hypothesis import settings
 
 for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
-from hypothesis import settings
-
-settings.register_profile("shoal", deadline=None, derandomize=True)  # first examples compile; CI must repeat itself
+settings.register_profile("shoal", deadline=None, derandomize=True)  # first examples compile, so no deadline
 settings.load_profile("shoal")

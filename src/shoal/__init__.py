@@ -15,6 +15,7 @@ __version__ = "0.1.0"
 
 _LAZY = {
     "make": "shoal.registry",
+    "train": "shoal.training.train",
     "Batch": "shoal.vector.batch",
     "Step": "shoal.vector.batch",
     "Kernel": "shoal.vector.kernel",

@@ -34,6 +34,10 @@ class KernelError(ShoalError, RuntimeError):
     """A mistake in a user's kernel; the message names their function, file and line."""
 
 
+class RunError(ShoalError, RuntimeError):
+    """A run folder or a checkpoint that cannot be written, read or continued."""
+
+
 class UnknownName(ShoalError, LookupError):
     """A name that nothing is registered under; the message proposes the nearest."""
 

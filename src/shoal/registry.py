@@ -65,7 +65,7 @@ def make(env: Any, num_envs: int = 1, *, backend: str = "auto", **options: Any) 
 
     Args:
         env: a world's name ("cartpole"), any Gymnasium id ("LunarLander-v3"), "package.module:Name", a `Kernel`, a
-            `gymnasium.Env` class, or a factory of environments.
+            `Batch` or `gymnasium.Env` class, or a factory of environments.
         backend: "auto"; or "serial" / "workers" to say how a `gymnasium.Env` is run.
         options: what the world or the backend takes, e.g. `autoreset_mode`, `copy`, `num_threads`, `num_workers`.
     """
@@ -76,7 +76,9 @@ def make(env: Any, num_envs: int = 1, *, backend: str = "auto", **options: Any) 
 
     if isinstance(entry, Kernel) or (isinstance(entry, type) and issubclass(entry, Kernel)):
         return _make_kernel(entry, num_envs, KernelBatch, options)
-    if isinstance(env, str) and find_world(env) is not None:
+    from shoal.vector.batch import Batch
+
+    if (isinstance(env, str) and find_world(env) is not None) or (isinstance(entry, type) and issubclass(entry, Batch)):
         return entry(num_envs, **options)
     return _make_from_env(entry, num_envs, backend, options)
 

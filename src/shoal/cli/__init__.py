@@ -11,6 +11,10 @@ import sys
 VERBS = {
     "envs": ("shoal.cli.envs", "list the worlds that come with Shoal"),
     "check": ("shoal.cli.check", "test any environment against the contract and say in sentences what it breaks"),
+    "train": ("shoal.cli.train", "train an agent on a world or on your own environment"),
+    "eval": ("shoal.cli.evaluate", "measure how good a run's agent is, with an interval"),
+    "play": ("shoal.cli.play", "watch a run's agent: a page or a video"),
+    "report": ("shoal.cli.report", "write a run's report.html"),
     "bench": ("shoal.cli.bench", "measure Shoal and the peers installed here, interleaved in one run"),
 }
 

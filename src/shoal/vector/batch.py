@@ -58,7 +58,7 @@ class Batch(VectorEnv):
     `_get_state` and `_set_state`.
     """
 
-    closed = True  # nothing to close until __init__ has run
+    closed = True  # until `__init__` has run: what was never made must not be closed when it is collected
 
     def __init__(
         self,
@@ -108,7 +108,8 @@ class Batch(VectorEnv):
             out = self._buffers = self.empty_step()
         info = self.step_into(actions, out)
         if self.copy:
-            return copy_tree(out.obs), out.reward.copy(), out.terminated.copy(), out.truncated.copy(), copy_tree(info)
+            flags = copy_tree(out.reward), copy_tree(out.terminated), copy_tree(out.truncated)
+            return copy_tree(out.obs), *flags, copy_tree(info)
         return out.obs, out.reward, out.terminated, out.truncated, info
 
     def reset_into(

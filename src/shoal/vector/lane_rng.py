@@ -31,9 +31,9 @@ class LaneRng:
         """[L, *shape] random 64-bit words."""
         at = slice(None) if lanes is None else lanes
         number = math.prod(shape)
-        key, start = self.key[at], self.count[at]
-        self.count[at] = start + np.uint64(number)
-        counters = start[:, None] + np.arange(number, dtype=np.uint64)
+        key = self.key[at]
+        counters = self.count[at][:, None] + np.arange(number, dtype=np.uint64)
+        self.count[at] += np.uint64(number)
         return mix(key[:, None] ^ mix(counters)).reshape(len(key), *shape)
 
     def uniform(self, lanes: np.ndarray | None = None, *shape: int, low: float = 0.0, high: float = 1.0) -> np.ndarray:

@@ -28,6 +28,8 @@ def empty_batch(space: gym.Space, *leading: int) -> Tree:
 
 def copy_tree(tree: Tree) -> Tree:
     """A copy that shares no memory: dicts and tuples are rebuilt, arrays copied."""
+    if type(tree) is np.ndarray:  # first, as this is most of what a step copies
+        return tree.copy()
     if isinstance(tree, dict):
         return {key: copy_tree(value) for key, value in tree.items()}
     if isinstance(tree, tuple):
@@ -89,11 +91,14 @@ def as_actions(action: Any, space: gym.Space, num_envs: int) -> np.ndarray:
 def check_action_range(action: np.ndarray, space: gym.Space) -> None:
     """`ActionError` naming the first lane whose action lies outside `space`. For backends without a compiled check."""
     if isinstance(space, gym.spaces.Discrete):
-        bad = (action < space.start) | (action >= space.start + space.n)
+        bad = (action < space.start) | (action > _highest(space))
     elif isinstance(space, gym.spaces.MultiDiscrete):
-        bad = (action < space.start) | (action >= space.start + space.nvec)
+        start = np.asarray(space.start)
+        bad = (action < start) | (action - start >= space.nvec)
     elif isinstance(space, gym.spaces.Box):
         bad = ~((action >= space.low) & (action <= space.high))  # negated, so that NaN counts as outside
+    elif isinstance(space, gym.spaces.MultiBinary):
+        bad = (action != 0) & (action != 1)
     else:
         return
     if bad.any():
@@ -104,9 +109,10 @@ def check_action_range(action: np.ndarray, space: gym.Space) -> None:
 def raise_action_outside(lane: int, value: Any, space: gym.Space) -> None:
     """The one sentence for an action outside its space, whichever backend found it."""
     if isinstance(space, gym.spaces.Discrete):
-        allowed = f"a whole number from {space.start} to {space.start + space.n - 1}"
+        allowed = f"a whole number from {space.start} to {_highest(space)}"
     elif isinstance(space, gym.spaces.MultiDiscrete):
-        allowed = f"from {space.start.tolist()} to {(space.start + space.nvec - 1).tolist()}"
+        highest = [start + n - 1 for start, n in zip(space.start.flat, space.nvec.flat, strict=True)]
+        allowed = f"from {space.start.ravel().tolist()} to {[int(n) for n in highest]}"
     elif isinstance(space, gym.spaces.Box):
         allowed = f"from {_bound(space.low)} to {_bound(space.high)}"
     else:
@@ -114,6 +120,10 @@ def raise_action_outside(lane: int, value: Any, space: gym.Space) -> None:
     what = "NaN" if np.any(np.isnan(value)) else "outside the action space"
     shown = value.tolist() if isinstance(value, np.ndarray | np.generic) else value
     raise ActionError(f"The action of lane {lane} is {what}: {shown}. Allowed is {allowed}; no lane has moved.")
+
+
+def _highest(space: gym.spaces.Discrete) -> int:
+    return int(space.start) + int(space.n) - 1
 
 
 def _bound(values: np.ndarray) -> Any:

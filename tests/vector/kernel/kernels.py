@@ -21,7 +21,7 @@ class Corridor(Kernel):
     action_space = gym.spaces.Discrete(3)
     state = record(pos=i32, t=i16, speed=f32[2], lucky=b1, length=i8)
     info = record(distance=f32, visits=i32)
-    params = {"bonus": np.array([0.5, 0.25, 0.125], np.float32), "max_steps": 9}  # noqa: RUF012
+    params = {"bonus": np.array([0.5, 0.25, 0.125], np.float32), "max_steps": 9}
 
     def reset(s, p, rng):
         s.pos = rng.integers(5)
@@ -64,7 +64,7 @@ class Mixed(Kernel):
     observation_space = gym.spaces.Box(-np.inf, np.inf, (6,), np.float32)
     action_space = gym.spaces.Box(-2, 2, (3,), np.float32)
     state = record(a=f32, b=f64, c=f32[3], n=i8, m=u8, k=i32, ok=b1)
-    params = {"scale": np.array([0.1, 0.7], np.float32), "shift": 0.3, "step": 3}  # noqa: RUF012
+    params = {"scale": np.array([0.1, 0.7], np.float32), "shift": 0.3, "step": 3}
 
     def reset(s, p, rng):
         s.a = rng.uniform(-1.0, 1.0)

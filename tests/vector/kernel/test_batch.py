@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from vector.kernel.kernels import Corridor, Mixed
 
 from shoal.errors import ActionError, ConfigError, StateError
 from shoal.vector.kernel import KernelBatch
 from shoal.vector.spaces import copy_tree
 from shoal.worlds.classic.cartpole import CartPole
+from tests.vector.kernel.kernels import Corridor, Mixed
 
 KERNELS = [Corridor, Mixed, CartPole]
 

@@ -11,6 +11,7 @@ HELPER = "def inner(x):\n    return x + {increment}\n\ndef outer(x):\n    return
 KERNEL = """
     import numpy as np, gymnasium as gym
     import helper
+    ITEM = object()
     from shoal.vector.kernel import Kernel, KernelBatch, f32, i32, record
 
     class Toy(Kernel):
@@ -58,21 +59,34 @@ def test_second_process_does_not_compile_and_a_changed_helper_is_noticed(tmp_pat
     assert "compiling" in changed.stderr
 
 
-@pytest.mark.parametrize(
-    ("step", "observe", "words"),
-    [
-        ("return 0.0, False", OBSERVE, ["Toy.step", "toy.py:", "three numbers"]),
-        (STEP, "out[0] = s.x; out[2] = 1.0", ["Toy.observe", "toy.py:", "index 2 is out of bounds"]),
-        (STEP, "out[0] = s.speed; out[1] = 1.0", ["Toy.observe", "toy.py:", "speed"]),
-        ("s.x = [i for i in range(3)][0]; return 0.0, False, False", OBSERVE, ["Toy.step", "toy.py:"]),
-        ("s.x = helper.missing(s.x); return 0.0, False, False", OBSERVE, ["Toy.step", "helper.missing", "does not exist"]),
-        ("s.x = batch; return 0.0, False, False", OBSERVE, ["Toy.step", "toy.py:"]),
-        ("s.x = np.zeros(3)[0]; return 0.0, False, False", OBSERVE, ["Toy"]),
-        ("s.t += 1; return 0.0 if s.t < 5 else np.nan, False, False", OBSERVE, ["Toy.step", "toy.py:", "NaN", "lane 0"]),
-        ("s.t += 1; return 0.0, False, False", "out[0] = 1.0 if s.t < 6 else np.nan; out[1] = 0", ["Toy.observe", "NaN", "lane 0"]),
-        ("s.t += 1; return 0.0, False, False", "out[0] = 1.0; out[1 if s.t < 6 else 5] = 0", ["Toy.observe", "outside its observation"]),
-    ],
-)  # fmt: skip
+COUNT = "s.t += 1; return 0.0, False, False"
+MISTAKES = {
+    "two results": ("return 0.0, False", OBSERVE, ["Toy.step", "toy.py:", "three numbers"]),
+    "index": (STEP, "out[0] = s.x; out[2] = 1.0", ["Toy.observe", "toy.py:", "index 2 is out of bounds"]),
+    "unknown field": (STEP, "out[0] = s.speed; out[1] = 1.0", ["Toy.observe", "toy.py:", "speed"]),
+    "a list": (
+        "s.x = [i for i in range(3)][0]; return 0.0, False, False",
+        OBSERVE,
+        ["Toy.step", "toy.py:", "allocates"],
+    ),
+    "no such helper": (
+        "s.x = helper.missing(s.x); return 0.0, False, False",
+        OBSERVE,
+        ["Toy.step", "helper.missing", "does not exist"],
+    ),
+    "a new array": ("s.x = np.zeros(3)[0]; return 0.0, False, False", OBSERVE, ["Toy.step", "toy.py:", "zeros()"]),
+    "a foreign object": ("s.x = ITEM; return 0.0, False, False", OBSERVE, ["Toy.step", "'ITEM', a object"]),
+    "NaN reward": (
+        "s.t += 1; return 0.0 if s.t < 5 else np.nan, False, False",
+        OBSERVE,
+        ["Toy.step", "toy.py:", "NaN", "lane 0"],
+    ),
+    "NaN observation": (COUNT, "out[0] = 1.0 if s.t < 6 else np.nan; out[1] = 0", ["Toy.observe", "NaN", "lane 0"]),
+    "outside": (COUNT, "out[0] = 1.0; out[1 if s.t < 6 else 5] = 0", ["Toy.observe", "outside its observation"]),
+}
+
+
+@pytest.mark.parametrize(("step", "observe", "words"), MISTAKES.values(), ids=MISTAKES)
 def test_mistakes_are_told_in_a_sentence(tmp_path, step, observe, words):
     result = run(tmp_path, step=step, observe=observe)
     assert result.returncode != 0

@@ -58,6 +58,7 @@ class KernelBatch(Batch):
             autoreset_mode=autoreset_mode,
             has_action_mask=self.kernel.function("mask") is not None,
             copy=copy,
+            metadata=dict(self.kernel.metadata),
         )
         self._mode = _MODES[self.autoreset_mode]
         self._low, self._high = driver.action_bounds(self.single_action_space)
@@ -74,6 +75,8 @@ class KernelBatch(Batch):
         self.set_lanes(**(lanes or {}))
         self._load(compiled)
         self._standing = self._standing_info()
+        self._done = np.zeros(self.num_envs, np.bool_)
+        self._ended = self._ended_views()
 
     # ------------------------------------------------------------------ per-lane settings
 
@@ -151,15 +154,20 @@ class KernelBatch(Batch):
         return self._standing if out.action_mask is None else {**self._standing, "action_mask": out.action_mask}
 
     def _ended_info(self, out: Step) -> dict[str, Any]:
-        info = dict(self._info(out))
-        done = out.terminated | out.truncated
-        info["episode"] = {name: self._episode[name] for name in ("r", "l", "t")}
-        info["_episode"] = done
+        """`_info` with the episodes that ended; the arrays are the same at every step."""
+        np.logical_or(out.terminated, out.truncated, out=self._done)
+        info = {**self._info(out), **self._ended}
         if self._mode == driver.SAME_STEP:
-            info["final_obs"], info["_final_obs"] = out.final_obs, done
-            info["final_info"] = {name: self._infos[1][name] for name in self._standing}
-            info["_final_info"] = done
+            info["final_obs"] = out.final_obs
         return info
+
+    def _ended_views(self) -> dict[str, Any]:
+        done = self._done
+        views = {"episode": {name: self._episode[name] for name in ("r", "l", "t")}, "_episode": done}
+        if self._mode == driver.SAME_STEP:
+            final_info = {name: self._infos[1][name] for name in self._standing}
+            views |= {"_final_obs": done, "final_info": final_info, "_final_info": done}
+        return views
 
     # ------------------------------------------------------------------ buffers and loading
 
@@ -191,6 +199,8 @@ class KernelBatch(Batch):
         else:
             module = load_uncompiled(self.kernel)
         self._begin, self._check, self._run = module.begin, module.check, module.run
+        if compiled:  # straight to the machine code: the types are checked here, once, and not by Numba at every call
+            self._run = module.run.overloads[self._signatures()["run"]].entry_point
 
     def _signatures(self) -> dict[str, tuple]:
         """Numba's types of the arguments of `begin`, `check` and `run`, read off our own buffers."""

@@ -28,8 +28,21 @@ from shoal.errors import KernelError
 from shoal.vector.kernel.driver import driver_source
 from shoal.vector.kernel.kernel import Kernel
 from shoal.vector.kernel.rng import Rng
-from shoal.vector.kernel.source import SourceSet, compile_wrap
+from shoal.vector.kernel.source import NJIT_OPTIONS, SourceSet, compile_wrap
 
+# words by which the telling line of a report of Numba's is known, most specific first
+_TELLING = (
+    "Unknown attribute",
+    "Invalid use of",
+    "Cannot unify",
+    "not supported",
+    "Use of unsupported",
+    "undeclared",
+    "not defined",
+    "No match",
+    "Untyped global",
+    "has no attribute",
+)
 _FUNCTIONS = ("reset", "step", "observe", "mask", "inform")
 
 
@@ -68,8 +81,7 @@ def load_compiled(
     """
     functions = SourceSet(wrap=compile_wrap)
     module = types.ModuleType("shoal_kernel")
-    cached = numba.njit(nogil=True, error_model="numpy", cache=True, _nrt=False)
-    _fill(module, kernel, functions, jit=compile_wrap, jit_cached=cached)
+    _fill(module, kernel, functions, jit=compile_wrap, jit_cached=numba.njit(cache=True, **NJIT_OPTIONS))
     text = _driver_text(kernel)
     name = f"{kernel.name.lower()}_{_digest(functions.key(), text, repr(signatures))}"
     path = _write_once(cache_dir() / f"{name}.py", text)
@@ -185,9 +197,10 @@ def _short_reason(text: str) -> str:
         return "allocates memory (a list, a comprehension, a new array), which a kernel cannot"
     plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
     lines = [line.strip() for line in plain.splitlines() if line.strip()]
-    telling = ("Unknown attribute", "No implementation of function", "Invalid use of", "Cannot unify", "not supported")
-    telling += ("Use of unsupported", "undeclared", "not defined", "No match", "Untyped global", "has no attribute")
-    for words in telling:
+    unknown = re.search(r"No implementation of function Function\(<[a-z-]+ (?:function )?'?([\w.]+)", plain)
+    if unknown:
+        return f"{unknown.group(1)}() is not for kernels, or not with these arguments"
+    for words in _TELLING:
         for line in lines:
             if words in line:
                 return line

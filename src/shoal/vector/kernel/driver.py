@@ -277,10 +277,10 @@ def guard_rows(space: gym.Space) -> tuple[np.ndarray, ...]:
 
 def action_bounds(space: gym.Space) -> tuple[np.ndarray, np.ndarray]:
     """Flat lowest and highest action, in the type of the actions."""
-    if isinstance(space, gym.spaces.Discrete):
-        return np.array([space.start], space.dtype), np.array([space.start + space.n - 1], space.dtype)
-    if isinstance(space, gym.spaces.MultiDiscrete):
-        return space.start.ravel().astype(space.dtype), (space.start + space.nvec - 1).ravel().astype(space.dtype)
+    if isinstance(space, gym.spaces.Discrete | gym.spaces.MultiDiscrete):
+        sizes = space.n if isinstance(space, gym.spaces.Discrete) else space.nvec
+        low = np.asarray(space.start, space.dtype).ravel()
+        return low, low + np.asarray(sizes, space.dtype).ravel() - np.ones(1, space.dtype)
     if isinstance(space, gym.spaces.MultiBinary):
         return np.zeros(_size(space), space.dtype), np.ones(_size(space), space.dtype)
     if isinstance(space, gym.spaces.Box):

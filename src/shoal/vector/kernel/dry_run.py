@@ -64,6 +64,6 @@ def _check_result(kernel: Kernel, result: Any) -> None:
 def _row(space: gym.Space) -> Any:
     """An `out` of its own for one lane."""
     if isinstance(space, gym.spaces.Dict):
-        return namedtuple("Out", list(space.spaces))(*map(_row, space.spaces.values()))  # type: ignore[misc]
+        return namedtuple("Out", list(space.spaces))(*map(_row, space.spaces.values()))
     row = empty_batch(space)
     return row if row.shape else row.reshape(1)

@@ -42,6 +42,8 @@ class Kernel:
     Optional: `mask(s, p, out)` writes which actions are allowed (`out[a] = True`), and `inform(s, p, out)` with
     `info = record(...)` writes named infos of the step (`out.name = ...`).
 
+    `metadata` becomes the batch's, e.g. `{"renderer": "package.module:NAME"}` (see `shoal.vector.rendering`).
+
     All numbers inside are float64, int64 or bool; `f32` and the like are storage formats. Helper functions are
     plain functions, found wherever they are.
     """
@@ -51,6 +53,7 @@ class Kernel:
     state: np.dtype
     info: np.dtype | None = None
     params: ClassVar[Mapping[str, Any]] = {}
+    metadata: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(self, **params: Any) -> None:
         """Override values of the class's `params`; each keeps the type (and an array its dimensions) of its default."""
@@ -76,8 +79,8 @@ class Kernel:
 
     def param_record(self) -> np.ndarray:
         """The parameters as one record, [1]."""
-        fields = [(name, np.asarray(value).dtype, np.asarray(value).shape) for name, value in self.values.items()]
-        packed = np.zeros(1, np.dtype(fields or [("unused", np.int8)], align=True))
+        values = self.values or {"unused": np.zeros((), np.int8)}
+        packed = np.zeros(1, np.dtype([(name, value.dtype, value.shape) for name, value in values.items()], align=True))
         for name, value in self.values.items():
             packed[name][0] = value
         return packed

@@ -35,7 +35,11 @@ from numba.extending import overload
 from shoal.errors import KernelError
 
 _TRUSTED_MODULES = (math, np, builtins)
+# No GIL; divisions give inf as C's do. Without Numba's reference counting (`_nrt`) a view of a lane's row costs
+# nothing, which makes small kernels three times faster; a kernel then cannot allocate, which it must not anyway.
+NJIT_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 INLINE_BYTES = 800  # bytecode of functions small enough to be worth inlining wherever they are called
+_FORMAT = "2"  # raised when compiled code of the same source is no longer what it was
 _CONSTANTS = (bool, int, float, str, type(None))
 
 
@@ -46,9 +50,9 @@ def widen(x: Any) -> Any:
 
 @overload(widen)
 def _widen_compiled(x):
-    if isinstance(x, numba_types.Float) and x.bitwidth < 64:
+    if x in (numba_types.float32, numba_types.float16):
         return lambda x: np.float64(x)
-    if isinstance(x, numba_types.Integer) and (x.bitwidth < 64 or not x.signed):
+    if isinstance(x, numba_types.Integer) and x != numba_types.int64:
         return lambda x: np.int64(x)
     return lambda x: x
 
@@ -66,7 +70,7 @@ class SourceSet:
         self._wrap = wrap  # njit, or the identity for uncompiled kernels
         self._rules = {"_widen": widen, "_square": wrap(_square), "_cube": wrap(_cube)}
         self._done: dict[Any, Callable] = {}
-        self._digest = hashlib.sha256()
+        self._digest = hashlib.sha256(_FORMAT.encode())
         self.files: set[str] = set()
 
     def key(self) -> str:
@@ -82,7 +86,8 @@ class SourceSet:
         tree, text = _parse(function)
         self._note(function.__qualname__, text)
         self.files.add(function.__code__.co_filename)
-        namespace: dict[str, Any] = {"__builtins__": builtins, "__name__": function.__module__, **self._rules}
+        # Numba imports a function's module when it loads cached code; ours is always there, the author's may not be
+        namespace: dict[str, Any] = {"__builtins__": builtins, "__name__": __name__, **self._rules}
         definition = tree.body[0]
         assert isinstance(definition, ast.FunctionDef)
         module_names = {n for n in _names(definition) if isinstance(_lookup(function, n), types.ModuleType)}
@@ -90,7 +95,7 @@ class SourceSet:
         exec(compile(new_tree, function.__code__.co_filename, "exec"), namespace)
         copy = namespace[definition.name]
         copy.__qualname__ = function.__qualname__
-        copy.__defaults__ = function.__defaults__  # type: ignore[attr-defined]
+        copy.__defaults__ = function.__defaults__
         self._done[function] = self._wrap(copy)  # before its callees, which may call it
         for name in sorted(_names(definition)):
             value = _lookup(function, name)
@@ -283,17 +288,11 @@ def _call(name: str, argument: ast.expr) -> ast.Call:
     return ast.copy_location(ast.Call(ast.Name(name, ast.Load()), [argument], []), argument)
 
 
-def _with_context(node: ast.expr, context: ast.expr_context) -> ast.expr:
+def _with_context(node: ast.Attribute | ast.Subscript, context: ast.expr_context) -> ast.expr:
     fields = {key: value for key, value in ast.iter_fields(node) if key != "ctx"}
     return ast.copy_location(type(node)(**fields, ctx=context), node)
 
 
 def compile_wrap(function: Callable) -> Callable:
-    """`njit` as kernels want it: no GIL, divisions give inf as C does, no reordering of sums.
-
-    Without Numba's reference counting (`_nrt`) a view of a lane's row costs nothing, a threefold gain in small
-    kernels; the price is that a kernel cannot allocate, which it must not anyway.
-    """
-    return numba.njit(
-        function, nogil=True, error_model="numpy", _nrt=False, forceinline=len(function.__code__.co_code) < INLINE_BYTES
-    )
+    """`njit` as kernels want it (see `NJIT_OPTIONS`), inlined if small."""
+    return numba.njit(function, forceinline=len(function.__code__.co_code) < INLINE_BYTES, **NJIT_OPTIONS)

@@ -20,8 +20,9 @@ class Acrobot(Kernel):
 
     observation_space = gym.spaces.Box(-_BOUND, _BOUND, dtype=np.float32)
     action_space = gym.spaces.Discrete(3)
+    metadata = {"renderer": "shoal.worlds.classic.rendering:ACROBOT"}
     state = record(angle_1=f64, angle_2=f64, speed_1=f64, speed_2=f64, t=i32)
-    params = {  # noqa: RUF012
+    params = {
         "mass_1": 1.0,
         "mass_2": 1.0,
         "length_1": 1.0,

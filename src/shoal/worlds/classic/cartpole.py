@@ -20,8 +20,9 @@ class CartPole(Kernel):
 
     observation_space = gym.spaces.Box(-_BOUND, _BOUND, dtype=np.float32)
     action_space = gym.spaces.Discrete(2)
+    metadata = {"renderer": "shoal.worlds.classic.rendering:CARTPOLE"}
     state = record(x=f64, speed=f64, angle=f64, spin=f64, t=i32)
-    params = {  # noqa: RUF012
+    params = {
         "gravity": 9.8,
         "cart_mass": 1.0,
         "pole_mass": 0.1,

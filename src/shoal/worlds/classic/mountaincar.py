@@ -18,8 +18,9 @@ class MountainCar(Kernel):
 
     observation_space = _SPACE
     action_space = gym.spaces.Discrete(3)
+    metadata = {"renderer": "shoal.worlds.classic.rendering:MOUNTAIN_CAR"}
     state = record(x=f64, speed=f64, t=i32)
-    params = {"force": 0.001, "gravity": 0.0025, "goal": 0.5, "max_steps": 200}  # noqa: RUF012
+    params = {"force": 0.001, "gravity": 0.0025, "goal": 0.5, "max_steps": 200}
 
     def reset(s, p, rng):
         park(s, rng)
@@ -38,8 +39,9 @@ class MountainCarContinuous(Kernel):
 
     observation_space = _SPACE
     action_space = gym.spaces.Box(-1.0, 1.0, (1,), np.float32)
+    metadata = MountainCar.metadata
     state = MountainCar.state
-    params = {"force": 0.0015, "gravity": 0.0025, "goal": 0.45, "max_steps": 999}  # noqa: RUF012
+    params = {"force": 0.0015, "gravity": 0.0025, "goal": 0.45, "max_steps": 999}
 
     def reset(s, p, rng):
         park(s, rng)

@@ -20,8 +20,9 @@ class Pendulum(Kernel):
 
     observation_space = gym.spaces.Box(-_BOUND, _BOUND, dtype=np.float32)
     action_space = gym.spaces.Box(-MAX_TORQUE, MAX_TORQUE, (1,), np.float32)
+    metadata = {"renderer": "shoal.worlds.classic.rendering:PENDULUM"}
     state = record(angle=f64, speed=f64, t=i32)
-    params = {"gravity": 10.0, "mass": 1.0, "length": 1.0, "dt": 0.05, "max_steps": 200}  # noqa: RUF012
+    params = {"gravity": 10.0, "mass": 1.0, "length": 1.0, "dt": 0.05, "max_steps": 200}
 
     def reset(s, p, rng):
         s.angle = rng.uniform(-math.pi, math.pi)

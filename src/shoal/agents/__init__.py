@@ -1,0 +1,1 @@
+"""Agents: networks, `act_batch`, `update`, `state_dict`. No environment and no files in here."""

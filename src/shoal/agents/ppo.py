@@ -1,0 +1,382 @@
+"""Proximal policy optimisation, Schulman et al. 2017. `update` reads top to bottom.
+
+The standard network on the CPU runs through `shoal.agents.compiled`, which computes the same thing faster;
+this file is the definition.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
+
+import gymnasium as gym
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from shoal.agents.adam import FlatAdam
+from shoal.agents.agent import Act
+from shoal.agents.compiled.ppo import CompiledPPO, compiled_for
+from shoal.agents.config import PPOConfig
+from shoal.agents.distributions import head_for, mask_logits
+from shoal.agents.gae import gae
+from shoal.agents.networks import ActorCritic, RecurrentActorCritic, check_hidden
+from shoal.agents.normalise import ObsNormaliser, RewardNormaliser
+from shoal.agents.schedules import linear
+from shoal.errors import ConfigError, LaneFault
+from shoal.vector.spaces import index_tree
+
+if TYPE_CHECKING:
+    from shoal.training.rollout import Rollout
+
+Tree = Any
+
+
+class Behaviour(Protocol):
+    """How a discrete policy is turned into the one that acts, e.g. mixed with exploration. Used in acting and learning
+    alike, so that the ratios of probabilities are exact."""
+
+    def log_probs(self, logits: Tensor, action_mask: Tensor | None) -> Tensor:
+        """Policy logits [N, A], mask [N, A] -> log-probabilities [N, A] of the behaviour."""
+
+
+class Targets(NamedTuple):
+    """What one update learns from. Rows are flattened [T * B]: row = t * B + lane."""
+
+    action: Tensor  # [T * B, *raw]
+    log_prob: Tensor  # [T * B]
+    value: Tensor  # [T * B] as estimated when acting
+    advantage: Tensor  # [T * B]
+    target: Tensor  # [T * B] what the value should have been
+    action_mask: Tensor | None  # [T * B, A]
+
+
+class Rates(NamedTuple):
+    """Scheduled settings of one update."""
+
+    lr: float
+    clip: float
+    entropy: float
+
+
+class PPO:
+    """An actor-critic for discrete, multi-discrete and continuous actions, with or without memory."""
+
+    def __init__(
+        self,
+        observation_space: gym.Space,
+        action_space: gym.Space,
+        config: PPOConfig | None = None,
+        *,
+        network: nn.Module | None = None,
+        device: str = "cpu",
+        seed: int = 0,
+    ) -> None:
+        self.config = config = config or PPOConfig()
+        self.device = check_device(device)
+        self.head = head_for(action_space, config.squash)
+        self.raw_shape, self.raw_dtype = self.head.raw_shape, self.head.raw_dtype
+        self.generator = torch.Generator().manual_seed(seed)
+        self.network: Any = (network or self._standard_network(observation_space)).to(self.device)
+        self.num_steps, self.state_size = config.num_steps, int(getattr(self.network, "state_size", 0))
+        self.optimizer = FlatAdam(self.network)
+        self.obs_normaliser = ObsNormaliser(observation_space, self.device) if config.normalise_obs else None
+        self.reward_normaliser = RewardNormaliser(config.gamma) if config.normalise_reward else None
+        self.behaviour: Behaviour | None = None
+        self._compiled = compiled_for(self)
+
+    @property
+    def compiled(self) -> CompiledPPO | None:
+        """The compiled path, where it applies: a behaviour is Python, so it does not know one."""
+        return self._compiled if self.behaviour is None else None
+
+    def _standard_network(self, observation_space: gym.Space) -> nn.Module:
+        config = self.config
+        check_hidden(config.hidden, config.activation)
+        with torch.random.fork_rng(devices=[]):  # weights come from our generator, and the global one stays as it was
+            torch.manual_seed(int(torch.randint(2**62, (), generator=self.generator)))
+            if config.memory == "none":
+                return ActorCritic(observation_space, self.head, config.hidden, config.activation)
+            return RecurrentActorCritic(
+                observation_space, self.head, config.hidden, config.activation, config.memory, config.memory_size
+            )
+
+    # ------------------------------------------------------------------ acting
+
+    @torch.no_grad()
+    def act_batch(
+        self, obs: Tree, deterministic: bool = False, action_mask: Any = None, state: Tensor | None = None
+    ) -> Act:
+        """Act on obs [B, *obs]; remembers nothing, except that a random draw moves the generator.
+
+        Args:
+            obs: arrays or tensors.
+            deterministic: the likeliest action instead of a random one.
+            action_mask: [B, A] bool, True = allowed.
+            state: [B, S] from the previous `Act`, zeros at the start of an episode (or None for all lanes).
+        """
+        if self.compiled is not None:
+            return self.compiled.act(obs, deterministic, action_mask)
+        params, value, state = self.network(self._observe(obs), self._tensor(state))
+        params = self._behave(params, self._tensor(action_mask))
+        if deterministic:
+            raw = self.head.mode(params)
+        else:
+            raw = self.head.sample(params, self.head.draw_noise(len(value), self.generator).to(self.device))
+        return Act(self.head.to_env(raw), self.head.log_prob(params, raw), value, state, raw)
+
+    @torch.no_grad()
+    def value_batch(self, obs: Tree, state: Tensor | None = None) -> Tensor:
+        """The value of obs [N, *obs], [N]."""
+        if self.compiled is not None:
+            return self.compiled.value(obs)
+        return self.network(self._observe(obs), self._tensor(state))[1]
+
+    def _observe(self, obs: Tree) -> Tree:
+        """Observations on the device, normalised if that is asked for."""
+        obs = self._tensor(obs)
+        return obs if self.obs_normaliser is None else self.obs_normaliser(obs)
+
+    def _behave(self, params: Tensor, action_mask: Tensor | None) -> Tensor:
+        """What the head reads: the network's output under mask and behaviour."""
+        if self.behaviour is None:
+            return mask_logits(params, action_mask)
+        return self.behaviour.log_probs(params, action_mask)
+
+    def _tensor(self, tree: Tree) -> Tree:
+        if isinstance(tree, dict):
+            return {key: self._tensor(sub) for key, sub in tree.items()}
+        if isinstance(tree, tuple):
+            return tuple(self._tensor(sub) for sub in tree)
+        return None if tree is None else torch.as_tensor(tree, device=self.device)
+
+    # ------------------------------------------------------------------ learning
+
+    def update(self, rollout: Rollout, progress: float = 0.0) -> dict[str, float]:
+        """Learn from a rollout [T, B, ...]; `progress` in 0..1 drives the schedules. Returns what to log."""
+        self.config.check_batch(rollout.num_envs)
+        rates = self.rates(progress)
+        targets = self.targets(rollout)
+        if self.compiled is not None:
+            flat_obs = _flat_rows(rollout.obs, rollout.num_steps)
+            metrics = self.compiled.learn(flat_obs, rollout.num_envs, targets, rates)
+        else:
+            metrics = self._learn(rollout, targets, rates)
+        if self.obs_normaliser is not None:
+            self.obs_normaliser.update(self._tensor(_flat_rows(rollout.obs, rollout.num_steps)))
+        return {
+            **metrics,
+            "train/explained_variance": explained_variance(targets.value, targets.target),
+            "train/learning_rate": rates.lr,
+            "train/clip_range": rates.clip,
+            "train/n_updates": float(self.optimizer.num_updates),
+        }
+
+    def rates(self, progress: float) -> Rates:
+        """The scheduled settings at this point of the run."""
+        config = self.config
+        return Rates(
+            linear(config.lr, config.lr_final, progress),
+            linear(config.clip, config.clip_final, progress),
+            linear(config.entropy, config.entropy_final, progress),
+        )
+
+    def targets(self, rollout: Rollout) -> Targets:
+        """Advantages and value targets. A truncated lane bootstraps from its `final_obs`, a terminated one does not."""
+        next_value = np.empty_like(rollout.value)
+        next_value[:-1] = rollout.value[1:]
+        next_value[-1] = self.value_batch(index_tree(rollout.obs, rollout.num_steps), rollout.last_state).cpu()
+        self._bootstrap_truncated(rollout, next_value)
+        reward = rollout.reward
+        if self.reward_normaliser is not None:
+            reward = self.reward_normaliser(reward, rollout.terminated, rollout.truncated)
+        flags = (rollout.terminated, rollout.truncated)
+        advantage = gae(reward, rollout.value, next_value, *flags, self.config.gamma, self.config.gae_lambda)
+        mask = rollout.action_mask
+        return Targets(
+            self._tensor(rollout.action).flatten(0, 1),
+            self._tensor(rollout.log_prob).flatten(),
+            self._tensor(rollout.value).flatten(),
+            self._tensor(advantage).flatten(),
+            self._tensor(advantage + rollout.value).flatten(),
+            None if mask is None else self._tensor(mask[:-1]).flatten(0, 1),
+        )
+
+    def _bootstrap_truncated(self, rollout: Rollout, next_value: np.ndarray) -> None:
+        """Write the value of `final_obs` into the rows of `next_value` [T, B] that were truncated: one forward pass."""
+        rows: list[np.ndarray] = []
+        obs: list[Tree] = []
+        states: list[Tensor] = []
+        for ended in rollout.ended:
+            cut = rollout.truncated[ended.t, ended.lanes]
+            if cut.any():
+                rows.append(ended.t * rollout.num_envs + ended.lanes[cut])
+                obs.append(index_tree(ended.obs, cut))
+                if ended.state is not None:
+                    states.append(ended.state[torch.from_numpy(cut)])
+        if rows:
+            state = torch.cat(states) if states else None
+            next_value.reshape(-1)[np.concatenate(rows)] = self.value_batch(_concatenate(obs), state).cpu()
+
+    def _learn(self, rollout: Rollout, targets: Targets, rates: Rates) -> dict[str, float]:
+        """All epochs and minibatches, until the policy has moved too far."""
+        config, sums, count = self.config, defaultdict[str, float](float), 0
+        for epoch in range(config.epochs):
+            for rows, params, value in self._forward_minibatches(rollout):
+                loss, stats = self.loss(rows, params, value, targets, rates)
+                if not np.isfinite(stats["train/loss"]):
+                    raise_not_finite(rows, params, value, rollout.num_envs, epoch)
+                for name, number in stats.items():
+                    sums[name] += number
+                count += 1
+                if config.target_kl is not None and stats["train/approx_kl"] > 1.5 * config.target_kl:
+                    return {name: total / count for name, total in sums.items()}
+                loss.backward()
+                self.optimizer.clip_grad(config.max_grad_norm)
+                self.optimizer.step(rates.lr)
+        return {name: total / count for name, total in sums.items()}
+
+    def _forward_minibatches(self, rollout: Rollout) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """One epoch in random order: row numbers [M], params [M, P] and values [M] of every minibatch.
+
+        With memory, a minibatch is whole lanes, unrolled from the state in which the rollout found them.
+        """
+        T, B, minibatches = rollout.num_steps, rollout.num_envs, self.config.minibatches
+        if not self.state_size:
+            flat_obs = self._observe(_flat_rows(rollout.obs, T))
+            for rows in torch.randperm(T * B, generator=self.generator).chunk(minibatches):
+                params, value, _ = self.network(index_tree(flat_obs, rows), None)
+                yield rows, params, value
+            return
+        obs, state = self._observe(index_tree(rollout.obs, slice(0, T))), self._tensor(rollout.state)
+        done = self._tensor(rollout.terminated | rollout.truncated)
+        for lanes in torch.randperm(B, generator=self.generator).chunk(minibatches):
+            lane_obs = index_tree(obs, (slice(None), lanes))
+            params, value = self.network.unroll(lane_obs, state[lanes], done[:, lanes])
+            yield (torch.arange(T)[:, None] * B + lanes).flatten(), params.flatten(0, 1), value.flatten()
+
+    def loss(
+        self, rows: Tensor, params: Tensor, value: Tensor, targets: Targets, rates: Rates
+    ) -> tuple[Tensor, dict[str, float]]:
+        """The clipped surrogate, value error and entropy of one minibatch; rows [M], params [M, P], value [M]."""
+        config = self.config
+        action, old_log_prob, old_value, advantage, target = (field[rows] for field in targets[:5])
+        params = self._behave(params, None if targets.action_mask is None else targets.action_mask[rows])
+        if config.normalise_advantage and len(rows) > 1:
+            advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+
+        log_ratio = self.head.log_prob(params, action) - old_log_prob
+        ratio = log_ratio.exp()
+        clipped_ratio = ratio.clamp(1 - rates.clip, 1 + rates.clip)
+        policy_loss = -torch.minimum(ratio * advantage, clipped_ratio * advantage).mean()
+
+        value_error = (value - target) ** 2
+        if config.value_clip is not None:
+            near = old_value + (value - old_value).clamp(-config.value_clip, config.value_clip)
+            value_error = torch.maximum(value_error, (near - target) ** 2)
+        value_loss = value_error.mean()
+
+        entropy_loss = -self.head.entropy(params).mean()
+        loss = policy_loss + config.value_weight * value_loss + rates.entropy * entropy_loss
+        with torch.no_grad():
+            return loss, {
+                "train/loss": loss.item(),
+                "train/policy_gradient_loss": policy_loss.item(),
+                "train/value_loss": value_loss.item(),
+                "train/entropy_loss": entropy_loss.item(),
+                "train/approx_kl": (ratio - 1 - log_ratio).mean().item(),  # Schulman's low-variance estimate
+                "train/clip_fraction": ((ratio - 1).abs() > rates.clip).float().mean().item(),
+            }
+
+    # ------------------------------------------------------------------ persistence
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Copies of networks, moments, statistics and the random generator, flat."""
+        named = {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
+        for part in ("optimizer", "obs_normaliser", "reward_normaliser"):
+            if getattr(self, part) is not None:
+                named |= {f"{part}.{name}": tensor for name, tensor in getattr(self, part).tensors().items()}
+        copies = {name: tensor.detach().cpu().clone() for name, tensor in named.items()}
+        return {**copies, "generator": self.generator.get_state()}
+
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        """Go back to what `state_dict` returned, exactly."""
+        if self.reward_normaliser is not None and "reward_normaliser.running" in state:
+            # one number per lane: the only statistic whose size the agent cannot know beforehand
+            self.reward_normaliser.running = torch.zeros_like(state["reward_normaliser.running"])
+        mine = {f"network.{name}": tensor for name, tensor in self.network.state_dict(keep_vars=True).items()}
+        for part in ("optimizer", "obs_normaliser", "reward_normaliser"):
+            if getattr(self, part) is not None:
+                mine |= {f"{part}.{name}": tensor for name, tensor in getattr(self, part).tensors().items()}
+        check_same_tensors({**mine, "generator": self.generator.get_state()}, state)
+        with torch.no_grad():
+            for name, tensor in mine.items():
+                tensor.copy_(state[name])
+        self.generator.set_state(state["generator"])
+
+
+def check_device(device: str) -> torch.device:
+    """The torch device of that name, or a `ConfigError` if this machine has none."""
+    try:
+        chosen = torch.device(device)
+        torch.empty(0, device=chosen)
+    except (RuntimeError, AssertionError) as error:
+        raise ConfigError(
+            f"device={device!r} is not available here ({str(error).splitlines()[0]}). Use 'cpu'."
+        ) from None
+    return chosen
+
+
+def check_same_tensors(mine: dict[str, Tensor], given: dict[str, Tensor]) -> None:
+    """`ConfigError` naming the first tensor that is missing, unknown, or of another shape."""
+    for name in sorted(mine.keys() ^ given.keys()):
+        what = "lacks" if name in mine else "has an unknown"
+        raise ConfigError(
+            f"The saved agent {what} tensor {name!r}: it was saved with other settings or another network."
+        )
+    for name, tensor in mine.items():
+        if tensor.shape != given[name].shape:
+            raise ConfigError(
+                f"The saved tensor {name!r} has shape {tuple(given[name].shape)}, but this agent's has "
+                f"{tuple(tensor.shape)}: it was saved for other spaces or other layers."
+            )
+
+
+def raise_not_finite(rows: Tensor, params: Tensor, value: Tensor, num_envs: int, epoch: int) -> NoReturn:
+    """`LaneFault` for a loss that is not finite, naming the row behind it where one can be told."""
+    bad_params, bad_value = ~params.isfinite().all(-1), ~value.isfinite()
+    for quantity, bad in (("policy output", bad_params), ("value estimate", bad_value)):
+        if bad.any():
+            row = int(rows[int(bad.nonzero()[0])])
+            t, lane = divmod(row, num_envs)
+            where = f"the {quantity} for lane {lane}, step {t} of the rollout"
+            raise LaneFault(f"The loss is not finite in epoch {epoch}: {where} is NaN or infinite. {_REMEDY}", lane)
+    raise LaneFault(f"The loss is not finite in epoch {epoch}, though all network outputs are. {_REMEDY}")
+
+
+_REMEDY = "The last checkpoint is good; resume from it with a lower learning rate."
+
+
+def explained_variance(value: Tensor, target: Tensor) -> float:
+    """1 - Var[target - value] / Var[target]: 1 is perfect, 0 no better than a constant, below 0 worse."""
+    variance = target.var(correction=0)
+    return 0.0 if variance == 0 else float(1 - (target - value).var(correction=0) / variance)
+
+
+def _flat_rows(tree: Tree, num_steps: int) -> Tree:
+    """Leaves [T + 1, B, ...] -> [T * B, ...], without the last row and without a copy."""
+    if isinstance(tree, dict):
+        return {key: _flat_rows(sub, num_steps) for key, sub in tree.items()}
+    if isinstance(tree, tuple):
+        return tuple(_flat_rows(sub, num_steps) for sub in tree)
+    return tree[:num_steps].reshape(-1, *tree.shape[2:])
+
+
+def _concatenate(trees: list[Tree]) -> Tree:
+    first = trees[0]
+    if isinstance(first, dict):
+        return {key: _concatenate([tree[key] for tree in trees]) for key in first}
+    if isinstance(first, tuple):
+        return tuple(_concatenate([tree[i] for tree in trees]) for i in range(len(first)))
+    return np.concatenate(trees)

@@ -1,0 +1,68 @@
+"""Shoal's own ways, the C loop, and the machine's limit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from shoal.bench.contender import Run, Unavailable
+from shoal.bench.step.actions import random_actions
+
+
+def shoal_batch(num_envs: int, env: str, **options: Any) -> Run:
+    """`shoal.make(env, num_envs, **options)`, stepped with random actions."""
+    import shoal
+
+    batch = shoal.make(env, num_envs, **options)
+    batch.reset(seed=0)
+    return stepping(batch, random_actions(batch.single_action_space, num_envs))
+
+
+def c_loop(num_envs: int) -> Run:
+    """CartPole by hand in C."""
+    import gymnasium as gym
+
+    from shoal.bench.step.c_loop import CartPoleInC
+
+    batch = CartPoleInC(num_envs)
+    return stepping(batch, random_actions(gym.spaces.Discrete(2), num_envs))
+
+
+def memory_limit(num_envs: int, env: str) -> Run:
+    """Only move as many bytes as a step reads and writes: what no loop over these lanes can beat."""
+    import shoal
+    from shoal.vector.kernel.batch import KernelBatch
+
+    batch = shoal.make(env, num_envs)
+    if not isinstance(batch, KernelBatch):
+        raise Unavailable("only kernels know the size of their lanes")
+    batch.reset(seed=0)
+    touched = sum(array.nbytes for array in batch.get_state().values())
+    step = batch.step(batch.action_space.sample())
+    touched += sum(array.nbytes for array in step[1:4]) + sum(a.nbytes for a in _arrays(step[0]))
+    source, target = np.ones(touched, np.uint8), np.zeros(touched, np.uint8)
+
+    def run(count: int) -> int:
+        for _ in range(count):
+            np.copyto(target, source)
+        return count
+
+    return run
+
+
+def _arrays(tree: Any) -> list[np.ndarray]:
+    return list(tree.values()) if isinstance(tree, dict) else [tree]
+
+
+def stepping(batch: Any, actions: list[Any]) -> Run:
+    """A run that calls `batch.step` with one row of actions after the other."""
+    step, rows = batch.step, len(actions)
+
+    def run(count: int) -> int:
+        for k in range(count):
+            step(actions[k % rows])
+        return count
+
+    run.close = getattr(batch, "close", lambda: None)  # type: ignore[attr-defined]
+    return run

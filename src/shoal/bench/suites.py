@@ -1,0 +1,7 @@
+"""The suites by name. A new suite is one module with `run(argv) -> exit code`, and one line here."""
+
+from __future__ import annotations
+
+SUITES = {
+    "step": ("shoal.bench.step.suite", "environment steps per second against the peers installed here"),
+}

@@ -1,0 +1,87 @@
+"""Replays: what every lane did in one episode, as JSON that the player draws."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import AutoresetMode
+
+from shoal.errors import ConfigError
+from shoal.report.page import render_page, renderer_script
+from shoal.report.sections import Section
+from shoal.training.acting import Actor
+from shoal.training.files import explained, replace_file
+from shoal.vector.batch import Batch
+from shoal.vector.rendering import renderer_of
+
+MAX_STEPS = 1000
+
+
+def record_replay(batch: Batch, actor: Actor, seed: int, title: str, max_steps: int = MAX_STEPS) -> dict[str, Any]:
+    """One episode of every lane. `batch` must have autoreset off, so that the last state of an episode can be seen.
+
+    A lane that is still going after `max_steps` is cut there.
+    """
+    if batch.metadata["autoreset_mode"] != AutoresetMode.DISABLED:
+        raise ConfigError("Replays need a batch with autoreset_mode='disabled', which shows how an episode ends.")
+    renderer = renderer_of(batch)
+    obs, info = batch.reset(seed=seed)
+    actor.forget(np.ones(batch.num_envs, np.bool_))
+    lanes: list[dict[str, Any]] = [
+        {"lane": lane, "frames": [frame], "actions": [], "rewards": [], "end": "cut"}
+        for lane, frame in enumerate(renderer.frames(batch, obs))
+    ]
+    going = np.ones(batch.num_envs, np.bool_)
+    for _ in range(max_steps):
+        action = actor(obs, info)
+        obs, reward, terminated, truncated, info = batch.step(action)
+        frames, actions = renderer.frames(batch, obs), np.asarray(action)
+        for lane in np.flatnonzero(going):
+            lanes[lane]["frames"].append(frames[lane])
+            lanes[lane]["actions"].append(np.round(actions[lane], 4).tolist())
+            lanes[lane]["rewards"].append(round(float(reward[lane]), 5))
+        ended = terminated | truncated
+        for lane in np.flatnonzero(going & ended):
+            lanes[lane]["end"] = "terminated" if terminated[lane] else "truncated"
+        going &= ~ended
+        if not going.any():
+            break
+        if ended.any():  # ended lanes must be reset to be stepped with the others; nobody looks at them any more
+            obs, info = batch.reset(options={"reset_mask": ended})
+            actor.forget(ended)
+    return {
+        "title": title,
+        "renderer": renderer.name,
+        "script": renderer.script,
+        "fps": renderer.fps,
+        "meta": renderer.meta(batch),
+        "lanes": lanes,
+    }
+
+
+def save_replay(run: Path, step: int, replay: dict[str, Any]) -> Path:
+    """Write `replays/step_{step}.json` into a run folder."""
+    path = run / "replays" / f"step_{step}.json"
+    with explained(f"{path} could not be written", "Make room or choose another --runs-dir."):
+        path.parent.mkdir(exist_ok=True)
+        replace_file(path, json.dumps(replay, separators=(",", ":")))
+    return path
+
+
+def replay_section(replays: list[dict[str, Any]], note: str) -> Section:
+    """A section with the player; the drawing code of the worlds comes along once."""
+    scripts = {r["renderer"]: renderer_script(r["renderer"], r["script"]) for r in replays if r["script"]}
+    shown = [{key: value for key, value in replay.items() if key != "script"} for replay in replays]
+    blocks = [{"kind": "replay", "size": "wide", "replays": shown}] if replays else []
+    return Section("Replay", blocks, note, scripts)
+
+
+def play_page(path: Path, replay: dict[str, Any]) -> Path:
+    """Write a page with nothing but the player."""
+    note = "Click a lane to enlarge it; space plays, arrows step."
+    with explained(f"{path} could not be written", "Check the permissions of the folder."):
+        replace_file(path, render_page(replay["title"], "", "", [replay_section([replay], note)]))
+    return path

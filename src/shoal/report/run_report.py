@@ -1,0 +1,152 @@
+"""The report of a run, from what its folder holds."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shoal.report import sections as build
+from shoal.report.page import render_page
+from shoal.report.replay import replay_section
+from shoal.report.sections import Section, load_sections
+from shoal.training.files import explained, read_json, replace_file
+from shoal.training.metrics import PHASES, Row, read_rows
+
+HEADLINE = ("rollout/ep_rew_mean", "rollout/ep_len_mean")
+PHASE_COLORS = (0, 6, 1, 3, 7)
+MAX_REPLAYS = 5
+
+
+def write_report(run: Path) -> Path:
+    """Write `report.html` into the run folder and return its path."""
+    config, system = read_json(run / "config.json"), read_json(run / "system.json")
+    rows = read_rows(run / "metrics.jsonl")
+    names = {name for row in rows for name in row}
+    evaluations = read_rows(run / "evaluations.jsonl") if (run / "evaluations.jsonl").exists() else []
+    page = render_page(
+        config["world"],
+        config["algo"]["name"],
+        f"{run.name} · {_began(run)}",
+        [
+            _overview(rows, evaluations),
+            _curves(rows, names),
+            _evaluation(evaluations),
+            _replays(run),
+            _time(rows),
+            _learner(rows, names),
+            *load_sections(run),
+            _setup(run, config, system),
+        ],
+    )
+    with explained(f"{run / 'report.html'} could not be written", "Make room, or check the permissions of the folder."):
+        replace_file(run / "report.html", page)
+    return run / "report.html"
+
+
+def _overview(rows: list[Row], evaluations: list[Row]) -> Section:
+    if not rows:
+        return Section(
+            "Overview", [build.text("", "No metrics yet: the run has not finished an iteration.", size="wide")]
+        )
+    last = rows[-1]
+    items: list[tuple[str, Any]] = [("environment steps", last["step"])]
+    if evaluations:
+        items.append(("evaluation return, latest", evaluations[-1]["mean"]))
+    if "rollout/ep_rew_mean" in last:
+        items.append(("training return, last 100", last["rollout/ep_rew_mean"]))
+        items.append(("episodes", last["rollout/episodes"]))
+    items.append(("training time", _duration(last["time/time_elapsed"])))
+    items.append(("steps per second, mean", last["step"] / max(last["time/time_elapsed"], 1e-9)))
+    return Section("Overview", [build.stats(items)])
+
+
+def _curves(rows: list[Row], names: set[str]) -> Section:
+    """How the agent does: the two numbers that everybody asks for, large, and what else a world counts per episode."""
+    others = names - {*HEADLINE, "rollout/episodes"}
+    keys = [*HEADLINE, *sorted(name for name in others if name.startswith("rollout/"))]
+    blocks = [_curve(rows, key, "half" if key in HEADLINE else "third") for key in keys]
+    return Section("Learning curves", [b for b in blocks if b], "Each point is one iteration; raw values are faint.")
+
+
+def _learner(rows: list[Row], names: set[str]) -> Section:
+    """Everything else that was logged."""
+    keys = sorted(name for name in names if not name.startswith(("rollout/", "time/", "eval/")) and name != "step")
+    return Section("Inside the learner", [block for key in keys if (block := _curve(rows, key, "third"))])
+
+
+def _curve(rows: list[Row], key: str, size: str) -> build.Block | None:
+    points = [(row["step"], row[key]) for row in rows if row.get(key) is not None]
+    if not points:
+        return None
+    x, y = zip(*points, strict=True)
+    height = 230 if size == "half" else 150
+    return build.lines(key, [build.series(key, x, y)], smooth=True, size=size, height=height)
+
+
+def _evaluation(evaluations: list[Row]) -> Section:
+    if not evaluations:
+        return Section("Evaluation", [])
+    x = [row["step"] for row in evaluations]
+    mean, low, high = ([row[key] for row in evaluations] for key in ("mean", "low", "high"))
+    last = evaluations[-1]
+    note = f"Mean return of {last['episodes']} episodes on seeds of their own, with the 95 % bootstrap interval."
+    blocks = [build.lines("mean return", [build.series("mean return", x, mean, low, high, color=2)])]
+    if last.get("returns"):
+        title = f"returns at step {last['step']:,}"
+        blocks.append(build.histogram(title, last["returns"], x="return"))
+    return Section("Evaluation", blocks, note)
+
+
+def _replays(run: Path) -> Section:
+    paths = sorted((run / "replays").glob("step_*.json"), key=lambda path: int(path.stem.split("_")[1]))
+    if len(paths) > MAX_REPLAYS:  # the first, the last, and some between
+        paths = [paths[i] for i in np.linspace(0, len(paths) - 1, MAX_REPLAYS).round().astype(int)]
+    replays = [read_json(path) for path in paths]
+    note = "What the policy does, recorded during evaluation. Click a lane to enlarge it; space plays, arrows step."
+    return replay_section(replays, note)
+
+
+def _time(rows: list[Row]) -> Section:
+    timed = [row for row in rows if "time/fps" in row]
+    if not timed:
+        return Section("Where the time went", [])
+    x = [row["step"] for row in timed]
+    blocks = [build.lines("environment steps per second", [build.series("steps/s", x, [r["time/fps"] for r in timed])])]
+    blocks[0] |= {"zero": True, "smooth": True}
+    seconds = np.array([[row.get(f"time/{phase}", 0.0) or 0.0 for phase in PHASES] for row in timed])  # [N, phases]
+    if seconds.any():
+        items = [
+            {"name": name, "value": float(value), "color": color}
+            for name, value, color in zip(PHASES, seconds.sum(0), PHASE_COLORS, strict=True)
+        ]
+        part = seconds / np.maximum(seconds.sum(1, keepdims=True), 1e-12)
+        over_time = dict(zip(PHASES, part.T, strict=True))
+        blocks.append(build.shares("share of each iteration", x, over_time, PHASE_COLORS))
+        blocks.insert(0, build.parts("whole run", items, "s", size="wide"))
+    return Section("Where the time went", blocks)
+
+
+def _setup(run: Path, config: dict[str, Any], system: dict[str, Any]) -> Section:
+    command = (run / "command.txt").read_text().strip() if (run / "command.txt").exists() else ""
+    blocks = [build.text("command", command, size="wide")] if command else []
+    blocks += [build.fields("configuration", config), build.fields("system", system)]
+    return Section("Configuration and system", blocks, "`shoal train --config config.json` repeats this run.")
+
+
+def _began(run: Path) -> str:
+    """When the run began, from the monitor's first line."""
+    try:
+        first = (run / "monitor.csv").open().readline()
+        return time.strftime("%Y-%m-%d %H:%M", time.localtime(json.loads(first.lstrip("#"))["t_start"]))
+    except (OSError, ValueError, KeyError):
+        return ""
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s" if minutes else f"{seconds:.1f} s"

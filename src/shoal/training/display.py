@@ -1,0 +1,144 @@
+"""What a person sees while a run trains: a live panel on a terminal, plain lines anywhere else."""
+
+from __future__ import annotations
+
+import time
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from shoal.training.metrics import PHASES, Row
+
+PANEL_SECONDS = 0.25  # at most 4 Hz
+LINE_SECONDS = 2.0
+PHASE_STYLES = ("blue", "cyan", "yellow", "magenta", "bright_black")
+
+
+def make_display(title: str, total_steps: int, quiet: bool = False) -> Display:
+    """The panel if standard output is a terminal, else plain lines; nothing at all if `quiet`."""
+    console = Console(quiet=quiet)
+    return (
+        PanelDisplay(title, total_steps, console) if console.is_terminal else LineDisplay(title, total_steps, console)
+    )
+
+
+class Display:
+    """A listener of a run. Subclasses say how a row is shown and how often."""
+
+    every = LINE_SECONDS
+
+    def __init__(self, title: str, total_steps: int, console: Console) -> None:
+        self.title, self.total_steps, self.console = title, total_steps, console
+        self._row: Row = {}
+        self._shown_at = 0.0
+        self._shown: Row = {}
+        self._evaluated: Row = {}  # an evaluation stays on display until the next one
+
+    def row(self, step: int, row: Row) -> None:
+        self._evaluated |= {key: value for key, value in row.items() if key.startswith("eval/")}
+        self._row = {"step": step, **self._evaluated, **row}
+        if time.monotonic() - self._shown_at >= self.every:
+            self._shown_at = time.monotonic()
+            self.show(self._row)
+            self._shown = self._row
+
+    def close(self) -> None:
+        """Show the last row, if it was skipped."""
+        if self._row and self._row is not self._shown:
+            self.show(self._row)
+            self._shown = self._row
+
+    def say(self, sentence: str) -> None:
+        """A sentence between the updates."""
+        self.console.print(sentence, highlight=False, soft_wrap=True)
+
+    def show(self, row: Row) -> None:
+        raise NotImplementedError
+
+
+class LineDisplay(Display):
+    """One line every two seconds."""
+
+    def show(self, row: Row) -> None:
+        parts = [f"step {row['step']:,}/{self.total_steps:,}", f"{row['time/fps']:,.0f} steps/s"]
+        parts += [f"{name} {row[key]:.4g}" for name, key in RETURNS if row.get(key) is not None]
+        parts += [f"{key.removeprefix('train/')} {row[key]:.3g}" for key in losses(row)[:3]]
+        parts.append(f"left {duration(time_left(row, self.total_steps))}")
+        self.say("  ".join(parts))
+
+
+class PanelDisplay(Display):
+    """A panel that redraws itself in place, at most four times a second."""
+
+    every = PANEL_SECONDS
+
+    def __init__(self, title: str, total_steps: int, console: Console) -> None:
+        super().__init__(title, total_steps, console)
+        self._live = Live(console=console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
+        self._live.start()
+
+    def show(self, row: Row) -> None:
+        self._live.update(draw_panel(self.title, row, self.total_steps), refresh=True)
+
+    def close(self) -> None:
+        super().close()
+        self._live.stop()
+
+
+RETURNS = (
+    ("return", "rollout/ep_rew_mean"),
+    ("length", "rollout/ep_len_mean"),
+    ("evaluation", "eval/mean_reward"),
+)
+
+
+def draw_panel(title: str, row: Row, total_steps: int) -> Panel:
+    """The panel for one row of metrics."""
+    left = Table.grid(padding=(0, 2))
+    left.add_row("[dim]steps", f"{row['step']:,} / {total_steps:,}")
+    left.add_row("[dim]speed", f"{row['time/fps']:,.0f} steps/s")
+    left.add_row("[dim]time", f"{duration(row['time/time_elapsed'])}, left {duration(time_left(row, total_steps))}")
+    for name, key in RETURNS:
+        if row.get(key) is not None:
+            left.add_row(f"[dim]{name}", f"[bold]{row[key]:.4g}")
+    right = Table.grid(padding=(0, 2))
+    for key in losses(row)[:8]:
+        right.add_row(f"[dim]{key.removeprefix('train/')}", f"{row[key]:.4g}")
+    columns = Table.grid(padding=(0, 6))
+    columns.add_row(left, right)
+    bar = ProgressBar(total=total_steps, completed=min(row["step"], total_steps), width=None)
+    return Panel(Group(bar, "", columns, "", *_time_bar(row)), title=title, title_align="left", border_style="dim")
+
+
+def _time_bar(row: Row, width: int = 60) -> list[Text]:
+    seconds = [max(row.get(f"time/{phase}") or 0.0, 0.0) for phase in PHASES]
+    total = sum(seconds)
+    if not total:
+        return []
+    bar, names = Text(), Text()
+    for phase, part, style in zip(PHASES, seconds, PHASE_STYLES, strict=True):
+        bar.append("█" * round(width * part / total), style)
+        names.append("■ ", style).append(f"{phase} {part / total:.0%}   ", "dim")
+    return [bar, names]
+
+
+def losses(row: Row) -> list[str]:
+    """Keys of the learner's numbers in `row`, losses first."""
+    keys = [key for key, value in row.items() if key.startswith("train/") and value is not None]
+    return sorted(keys, key=lambda key: "loss" not in key)
+
+
+def time_left(row: Row, total_steps: int) -> float:
+    """Seconds to the end at the average speed so far."""
+    return max(total_steps - row["step"], 0) * row["time/time_elapsed"] / max(row["step"], 1)
+
+
+def duration(seconds: float) -> str:
+    """h:mm:ss or m:ss."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

@@ -1,0 +1,125 @@
+"""How good an agent is: a fixed number of episodes from every lane, on seeds that training never uses.
+
+Taking the first N episodes that end, over all lanes, would favour short ones; a quota per lane does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.errors import ConfigError, LaneFault
+from shoal.training.acting import Actor
+from shoal.vector.batch import Batch
+
+if TYPE_CHECKING:
+    from shoal.training.config import TrainConfig
+    from shoal.training.loop import Loop
+    from shoal.training.run import Run
+
+EVAL_SEEDS = 1 << 64
+"""Added to a seed for evaluation: seeds of training fit into 64 bits, so their streams never meet."""
+ENDLESS = 1_000_000
+"""Steps after which a lane without an end is a fault."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Episodes of one evaluation, [N] each, lane after lane."""
+
+    returns: np.ndarray
+    lengths: np.ndarray
+
+    def summary(self) -> dict[str, Any]:
+        """Mean return with its 95 % interval, and what lies behind it, as a JSON value."""
+        low, high = bootstrap_interval(self.returns)
+        return {
+            "episodes": len(self.returns),
+            "mean": float(self.returns.mean()),
+            "low": low,
+            "high": high,
+            "std": float(self.returns.std()),
+            "median": float(np.median(self.returns)),
+            "min": float(self.returns.min()),
+            "max": float(self.returns.max()),
+            "mean_length": float(self.lengths.mean()),
+        }
+
+
+def evaluate(batch: Batch, actor: Actor, episodes: int, seed: int) -> Evaluation:
+    """Play `episodes` episodes, as evenly spread over the lanes as possible. `batch` must be SAME_STEP."""
+    if episodes < 1:
+        raise ConfigError(f"episodes={episodes} evaluates nothing. Ask for at least 1.")
+    quota = np.full(batch.num_envs, episodes // batch.num_envs)
+    quota[: episodes % batch.num_envs] += 1
+    played = np.zeros(batch.num_envs, int)
+    kept: list[tuple[int, float, int]] = []
+    obs, info = batch.reset(seed=EVAL_SEEDS + seed)
+    since_end = np.zeros(batch.num_envs, int)
+    while (played < quota).any():
+        obs, _, terminated, truncated, info = batch.step(actor(obs, info))
+        ended = terminated | truncated
+        since_end = np.where(ended, 0, since_end + 1)
+        if ended.any():
+            for lane in np.flatnonzero(ended & (played < quota)):
+                kept.append((int(lane), float(info["episode"]["r"][lane]), int(info["episode"]["l"][lane])))
+            played += ended
+            actor.forget(ended)
+        if since_end.max() >= ENDLESS:
+            endless = int(since_end.argmax())
+            raise LaneFault(f"Lane {endless} has not ended its episode in {ENDLESS:,} steps of evaluation.", endless)
+    kept.sort(key=lambda episode: episode[0])  # stable: episodes of a lane stay in order
+    _, returns, lengths = zip(*kept, strict=True)
+    return Evaluation(np.array(returns), np.array(lengths))
+
+
+def bootstrap_interval(values: np.ndarray, level: float = 0.95, resamples: int = 2000) -> tuple[float, float]:
+    """Percentile bootstrap interval of the mean of values [N] (Efron 1979). The same values give the same interval."""
+    rng = np.random.default_rng(0)
+    n = len(values)
+    per_chunk = max(1, 4_000_000 // n)
+    means = np.concatenate(
+        [
+            values[rng.integers(0, n, (min(per_chunk, resamples - done), n))].mean(1)
+            for done in range(0, resamples, per_chunk)
+        ]
+    )
+    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+class Evaluator:
+    """Callback of the loop: evaluates every `eval_every` steps and at the end."""
+
+    def __init__(
+        self, run: Run, batch: Batch, actor: Actor, config: TrainConfig, record: Callable[[int], None]
+    ) -> None:
+        """`record(step)` is called after each evaluation, to keep a replay of what the policy does."""
+        self.run, self.batch, self.actor, self.record = run, batch, actor, record
+        self.every, self.episodes, self.seed = config.eval_every, config.eval_episodes, config.seed
+        self.evaluated_at = -1
+
+    def after_iteration(self, loop: Loop) -> dict[str, float] | None:
+        before = loop.step - loop.config.batch_size
+        due = self.every > 0 and loop.step // self.every > before // self.every
+        if not due and loop.step < loop.config.total_steps:
+            return None
+        with loop.clock("evaluation"):
+            return self.evaluate(loop.step)
+
+    def evaluate(self, step: int) -> dict[str, float]:
+        """Evaluate now, write it down, and return what to log under Stable-Baselines3's names."""
+        result = evaluate(self.batch, self.actor, self.episodes, self.seed)
+        summary = result.summary()
+        self.run.evaluation(step, {**summary, "returns": result.returns.tolist()})
+        self.record(step)
+        self.evaluated_at = step
+        return {
+            "eval/mean_reward": summary["mean"],
+            "eval/mean_reward_low": summary["low"],
+            "eval/mean_reward_high": summary["high"],
+            "eval/mean_ep_length": summary["mean_length"],
+        }

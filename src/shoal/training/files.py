@@ -1,0 +1,71 @@
+"""Writing files so that a crash, a full disk or a forbidden folder never costs what was there before."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import RunError
+
+_REASONS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EFBIG: "the file would be larger than allowed",
+    errno.EACCES: "there is no permission to write there",
+    errno.EPERM: "there is no permission to write there",
+    errno.EROFS: "the file system is read-only",
+    errno.ENOTDIR: "a file stands where a folder is needed",
+}
+
+
+@contextlib.contextmanager
+def explained(what: str, remedy: str) -> Iterator[None]:
+    """Turn the operating system's refusal into one sentence: what could not be done, why, and what to do."""
+    try:
+        yield
+    except OSError as error:
+        reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
+        raise RunError(f"{what}: {reason}. {remedy}") from error
+
+
+def write_durably(path: Path, content: bytes) -> None:
+    """Write `path` and wait until the disk has it."""
+    with open(path, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def replace_file(path: Path, content: str | bytes) -> None:
+    """Write `path` under a temporary name and rename it: readers see the old or the new file, never half of one."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        write_durably(temporary, content.encode() if isinstance(content, str) else content)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames inside `folder` durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def read_json(path: Path) -> Any:
+    """The value in a JSON file, or a `RunError` that says what is wrong with it."""
+    try:
+        return json.loads(path.read_text())
+    except FileNotFoundError:
+        raise RunError(f"{path} is missing.") from None
+    except (OSError, ValueError) as error:
+        raise RunError(f"{path} cannot be read as JSON: {error}.") from error

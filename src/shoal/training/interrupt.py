@@ -1,0 +1,36 @@
+"""Ctrl-C once ends a run well; twice ends it now."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+
+class Interruptible:
+    """While entered, the first SIGINT or SIGTERM calls `stop()`; the next one interrupts at once.
+
+    Outside the main thread, where Python delivers no signals, it does nothing.
+    """
+
+    def __init__(self, stop: Callable[[], None], say: Callable[[str], None]) -> None:
+        self._stop, self._say = stop, say
+        self._previous: dict[int, Any] = {}
+
+    def __enter__(self) -> Interruptible:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._previous[number] = signal.signal(number, self._first)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+
+    def _first(self, number: int, frame: FrameType | None) -> None:
+        for each in self._previous:
+            signal.signal(each, signal.default_int_handler)
+        self._say("Finishing this iteration, then saving. Ctrl-C again stops at once.")
+        self._stop()

@@ -1,0 +1,188 @@
+"""The training loop: collect, learn, then log, evaluate, checkpoint, advance. Read `Loop.train` first.
+
+On-policy and off-policy agents share it: `agent.update` decides whether a rollout is learned from at once or put into
+a replay memory. Steps are environment steps, summed over the lanes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from gymnasium.vector import AutoresetMode
+
+from shoal.agents.agent import Agent
+from shoal.errors import ConfigError, StateError
+from shoal.training.clock import Clock
+from shoal.training.config import TrainConfig
+from shoal.training.hooks import Hooks
+from shoal.training.rollout import Rollout, collect
+from shoal.vector.batch import Batch
+from shoal.vector.spaces import copy_tree, index_tree
+
+Tree = Any
+Tensors = dict[str, Any]  # numpy arrays and torch tensors by name, as a checkpoint keeps them
+
+
+class RunWriter(Protocol):
+    """Where a run is written down."""
+
+    def log(self, step: int, metrics: dict[str, float]) -> None: ...
+    def episodes(self, step: int, returns: Any, lengths: Any) -> None: ...
+    def checkpoint(self, step: int, tensors: Tensors, meta: dict[str, Any], score: float | None = None) -> Any: ...
+
+
+class Loop:
+    """One run in progress. Everything it needs to go on is in `snapshot`."""
+
+    def __init__(
+        self, batch: Batch, agent: Agent, config: TrainConfig, run: RunWriter, hooks: Hooks | None = None
+    ) -> None:
+        check_same_step(batch)
+        self.batch, self.agent, self.config, self.run = batch, agent, config, run
+        self.hooks = hooks or Hooks()
+        self.rollout = Rollout(batch, agent, masked=self.hooks.mask_provider is not None)
+        self.clock = Clock()
+        self.step = self.iteration = 0
+        self.phase: str | None = None
+        self.last_metrics: dict[str, float] = {}
+        self.saved_at = -1
+        self.inexact: str | None = None  # why the environments cannot be saved, once that is known
+        self._stop_reason: str | None = None
+        self._resumed = False
+
+    def train(self) -> str:
+        """Run to the end; returns the reason why it ended."""
+        self._begin()
+        while (reason := self._reason_to_stop()) is None:
+            collect(self.batch, self.agent, self.rollout, self.hooks, self.clock)
+            with self.clock("learning"):
+                metrics = self.agent.update(self.rollout, progress=self.step / self.config.total_steps)
+            self.step += self.rollout.num_steps * self.batch.num_envs
+            self.iteration += 1
+            self._report(metrics)
+            self._advance_phase()
+            if self._passed(self.config.checkpoint_every) or "eval/mean_reward" in self.last_metrics:
+                self.save()
+        if self.saved_at != self.step:
+            self.save()
+        return reason
+
+    def stop(self, reason: str) -> None:
+        """End the run after the iteration that is under way, e.g. from a signal handler."""
+        self._stop_reason = reason
+
+    # ------------------------------------------------------------------ the steps of `train`
+
+    def _begin(self) -> None:
+        """First observations into the last row of the rollout, which is where `collect` goes on from."""
+        if self.step >= self.config.total_steps:
+            raise ConfigError(
+                f"The run already has {self.step:,} of {self.config.total_steps:,} steps. Raise total_steps to go on."
+            )
+        if not self._resumed:
+            self.batch.reset_into(self.rollout.step_buffers(self.rollout.num_steps - 1), seed=self.config.seed)
+            self._advance_phase()
+        self.clock = Clock()
+
+    def _reason_to_stop(self) -> str | None:
+        if self._stop_reason is not None:
+            return self._stop_reason
+        if self.step >= self.config.total_steps:
+            return f"all {self.config.total_steps:,} steps done"
+        reasons = (rule.reason_to_stop(self) for rule in self.hooks.stop_rules)
+        return next((reason for reason in reasons if reason is not None), None)
+
+    def _report(self, metrics: dict[str, float]) -> None:
+        """Callbacks add to the metrics of the iteration; then everything is written down."""
+        episodes = self.rollout.episodes
+        self.run.episodes(self.step, episodes.returns, episodes.lengths)
+        self.last_metrics = dict(metrics)
+        for callback in self.hooks.callbacks:
+            self.last_metrics |= callback.after_iteration(self) or {}
+        self.last_metrics |= {f"time/{section}": seconds for section, seconds in self.clock.lap().items()}
+        self.run.log(self.step, self.last_metrics)
+
+    def _advance_phase(self) -> None:
+        if self.hooks.curriculum is not None:
+            self.phase = self.hooks.curriculum.advance(self) or self.phase
+
+    def _passed(self, every: int) -> bool:
+        """Whether this iteration crossed a multiple of `every` steps."""
+        return self.step // every > (self.step - self.rollout.num_steps * self.batch.num_envs) // every
+
+    # ------------------------------------------------------------------ persistence
+
+    def save(self) -> None:
+        """Write a checkpoint from which the run continues bit for bit."""
+        tensors, meta = self.snapshot()
+        self.run.checkpoint(self.step, tensors, meta, self.last_metrics.get("eval/mean_reward"))
+        self.saved_at = self.step
+
+    def snapshot(self) -> tuple[Tensors, dict[str, Any]]:
+        """Everything the run remembers between two iterations: arrays by name, and plain numbers."""
+        rollout = self.rollout
+        tensors: Tensors = {f"agent.{name}": tensor for name, tensor in self.agent.state_dict().items()}
+        try:
+            tensors |= {f"batch.{name}": array for name, array in self.batch.get_state().items()}
+            self.inexact = None
+        except StateError as error:  # environments that cannot be copied; all the rest is exact
+            self.inexact = str(error)
+        last_row = {"obs": index_tree(rollout.obs, rollout.num_steps)}
+        if rollout.action_mask is not None:
+            last_row["action_mask"] = rollout.action_mask[rollout.num_steps]
+        if rollout.last_state is not None:
+            last_row["state"] = rollout.last_state
+        tensors |= {f"loop.{name}": copy_tree(leaf) for name, leaf in _named_leaves(last_row)}
+        for name, hook in self.hooks.remembering().items():
+            tensors |= {f"hooks.{name}.{key}": value for key, value in hook.state_dict().items()}
+        return tensors, {"step": self.step, "iteration": self.iteration, "phase": self.phase, "inexact": self.inexact}
+
+    def restore(self, tensors: Tensors, meta: dict[str, Any]) -> None:
+        """Go back to a snapshot; `train` then continues from there."""
+        rollout = self.rollout
+        self.agent.load_state_dict({name: torch.as_tensor(t) for name, t in _below("agent.", tensors).items()})
+        self.inexact = meta["inexact"]
+        if self.inexact is None:
+            self.batch.set_state({name: np.asarray(array) for name, array in _below("batch.", tensors).items()})
+        saved = _below("loop.", tensors)
+        for name, leaf in _named_leaves({"obs": index_tree(rollout.obs, rollout.num_steps)}):
+            leaf[...] = saved[name]
+        if rollout.action_mask is not None:
+            rollout.action_mask[rollout.num_steps] = saved["action_mask"]
+        if rollout.last_state is not None:
+            rollout.last_state = torch.as_tensor(saved["state"])
+        for name, hook in self.hooks.remembering().items():
+            hook.load_state_dict({k: torch.as_tensor(t) for k, t in _below(f"hooks.{name}.", tensors).items()})
+        self.step, self.iteration, self.phase = meta["step"], meta["iteration"], meta["phase"]
+        self.saved_at, self._resumed = self.step, True
+        if self.inexact is not None:  # new episodes, on seeds that the run has not used
+            self.batch.reset_into(
+                rollout.step_buffers(rollout.num_steps - 1), seed=self.config.seed + (self.step << 65)
+            )
+
+
+def check_same_step(batch: Batch) -> None:
+    """`ConfigError` unless ended lanes begin anew within the same step, which is what a rollout can hold."""
+    if batch.metadata["autoreset_mode"] != AutoresetMode.SAME_STEP:
+        raise ConfigError(
+            f"The batch has autoreset mode {batch.metadata['autoreset_mode'].value}; training needs 'same_step'. "
+            "Make the batch with autoreset_mode='same_step'."
+        )
+
+
+def _below(prefix: str, tensors: Tensors) -> Tensors:
+    """The entries under `prefix`, without it."""
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+def _named_leaves(tree: Tree, path: str = "") -> list[tuple[str, Any]]:
+    """(dotted name, array) of every leaf."""
+    if isinstance(tree, dict):
+        parts = list(tree.items())
+    elif isinstance(tree, tuple):
+        parts = list(enumerate(tree))
+    else:
+        return [(path, tree)]
+    return [leaf for key, sub in parts for leaf in _named_leaves(sub, f"{path}.{key}" if path else str(key))]

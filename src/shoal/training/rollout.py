@@ -1,0 +1,156 @@
+"""Experience of one iteration: buffers that the batch writes into, and `collect`, which fills them.
+
+Time first, lanes second: T = num_steps, B = num_envs. Observations have T + 1 rows; the last row is what the next
+iteration begins with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from shoal.agents.agent import Agent
+from shoal.errors import LaneFault
+from shoal.training.clock import Clock
+from shoal.training.hooks import Hooks
+from shoal.vector.batch import Batch, Step
+from shoal.vector.spaces import assign_tree, empty_batch, index_tree, num_actions
+
+Tree = Any
+
+
+class Ended(NamedTuple):
+    """Rows of one step in which an episode ended. K of them."""
+
+    t: int
+    lanes: np.ndarray  # [K] int
+    obs: Tree  # [K, *obs] the true successors, `final_obs`
+    state: torch.Tensor | None  # [K, S] recurrent state with which to look at them
+
+
+@dataclass
+class Episodes:
+    """Finished episodes, in the order in which they ended."""
+
+    returns: list[float] = field(default_factory=list)
+    lengths: list[int] = field(default_factory=list)
+
+    def add(self, info: dict[str, Any]) -> None:
+        """Take the rows of `info["episode"]` that mean something."""
+        if "episode" in info:
+            mask, episode = info["_episode"], info["episode"]
+            self.returns += np.asarray(episode["r"])[mask].tolist()
+            self.lengths += np.asarray(episode["l"])[mask].tolist()
+
+
+class Rollout:
+    """T steps of B lanes, preallocated and filled again every iteration."""
+
+    def __init__(self, batch: Batch, agent: Agent, masked: bool = False) -> None:
+        """Buffers for `agent` in `batch`; `masked` if a hook forbids actions though the batch itself does not."""
+        T, B = agent.num_steps, batch.num_envs
+        self.num_steps, self.num_envs = T, B
+        self.obs = empty_batch(batch.single_observation_space, T + 1, B)  # [T + 1, B, *obs]
+        self.final_obs = empty_batch(batch.single_observation_space, B)  # [B, *obs], of the latest step
+        self.action = torch.zeros(T, B, *agent.raw_shape, dtype=agent.raw_dtype).numpy()  # as drawn: see `Act.raw`
+        self.log_prob = np.zeros((T, B), np.float32)
+        self.value = np.zeros((T, B), np.float32)
+        self.reward = np.zeros((T, B), np.float32)
+        self.terminated = np.zeros((T, B), np.bool_)
+        self.truncated = np.zeros((T, B), np.bool_)
+        width = num_actions(batch.single_action_space) if batch.has_action_mask or masked else 0
+        self.action_mask = np.ones((T + 1, B, width), np.bool_) if width else None  # [T + 1, B, A]
+        # recurrent state before the first step and after the last one, [B, S]
+        self.state = torch.zeros(B, agent.state_size) if agent.state_size else None
+        self.last_state = self.state
+        self.ended: list[Ended] = []
+        self.episodes = Episodes()
+
+    def step_buffers(self, t: int) -> Step:
+        """Where step `t` is to be written: its obs is row t + 1. The last ones also take a reset (see `begin`)."""
+        mask = None if self.action_mask is None else self.action_mask[t + 1]
+        obs = index_tree(self.obs, t + 1)
+        return Step(obs, self.reward[t], self.terminated[t], self.truncated[t], self.final_obs, mask)
+
+    def begin(self) -> None:
+        """Carry the last row over to the first and forget the rest."""
+        assign_tree(self.obs, 0, index_tree(self.obs, self.num_steps))
+        if self.action_mask is not None:
+            self.action_mask[0] = self.action_mask[self.num_steps]
+        self.state = self.last_state
+        self.ended.clear()
+        self.episodes = Episodes()
+
+    def keep_ended(self, t: int, state: torch.Tensor | None) -> np.ndarray:
+        """Put aside `final_obs` of the lanes that ended in step `t`; returns these lanes [K]."""
+        lanes = np.flatnonzero(self.terminated[t] | self.truncated[t])
+        if len(lanes):
+            kept_state = None if state is None else state[torch.from_numpy(lanes)]
+            self.ended.append(Ended(t, lanes, index_tree(self.final_obs, lanes), kept_state))
+        return lanes
+
+
+def collect(batch: Batch, agent: Agent, rollout: Rollout, hooks: Hooks, clock: Clock) -> None:
+    """Fill `rollout` with T steps of every lane, going on from its last row."""
+    rollout.begin()
+    state = rollout.state
+    for t in range(rollout.num_steps):
+        out = rollout.step_buffers(t)
+        obs = index_tree(rollout.obs, t)
+        mask = None if rollout.action_mask is None else rollout.action_mask[t]
+        with clock("inference"):
+            if hooks.mask_provider is not None and mask is not None:
+                mask = hooks.mask_provider.fill(obs, mask)
+            act = agent.act_batch(obs, action_mask=mask, state=state)
+            rollout.action[t] = act.raw
+            rollout.log_prob[t] = act.log_prob
+            rollout.value[t] = act.value
+            action = act.action if hooks.opponent is None else hooks.opponent.join(act.action, obs)
+        with clock("environment"):
+            info = batch.step_into(action, out)
+        state = act.state
+        lanes = rollout.keep_ended(t, state)
+        if len(lanes):
+            rollout.episodes.add(info)
+            if state is not None:
+                state = state.index_fill(0, torch.from_numpy(lanes), 0.0)
+        for recorder in hooks.recorders:
+            recorder.after_step(t, rollout, info)
+    rollout.last_state = state
+    check_finite(rollout)
+
+
+def check_finite(rollout: Rollout) -> None:
+    """`LaneFault` naming the first step and lane with a NaN or infinity in reward or observation."""
+    _check_array(rollout.reward, "reward")
+    _check_tree(rollout.obs, "observation")
+
+
+def _check_tree(tree: Tree, name: str) -> None:
+    if isinstance(tree, dict):
+        for key, sub in tree.items():
+            _check_tree(sub, f"{name}[{key!r}]")
+    elif isinstance(tree, tuple):
+        for i, sub in enumerate(tree):
+            _check_tree(sub, f"{name}[{i}]")
+    else:
+        _check_array(tree, name)
+
+
+def _check_array(array: np.ndarray, name: str) -> None:
+    """`array` is [T, B, ...]."""
+    # a sum is finite only if (nearly always: unless huge numbers overflow) every element is; look closer only if not
+    if array.dtype.kind != "f" or np.isfinite(array.sum(dtype=np.float64)):
+        return
+    bad = np.argwhere(~np.isfinite(array))
+    if len(bad):
+        t, lane = int(bad[0][0]), int(bad[0][1])
+        value = array[t, lane][tuple(bad[0][2:])]
+        raise LaneFault(
+            f"The {name} of lane {lane} is {value} in step {t} of this rollout. "
+            "Training stops here; the last checkpoint is good. Mend the environment and resume from it.",
+            lane,
+        )

@@ -1,0 +1,173 @@
+"""`shoal.train`: from a world's name to a run folder with a trained agent. The command line calls the same function."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import ConfigError, ShoalError
+from shoal.report.replay import record_replay, save_replay
+from shoal.report.run_report import write_report
+from shoal.training.acting import Actor
+from shoal.training.checkpoint import Checkpoint, Checkpoints
+from shoal.training.config import TrainConfig
+from shoal.training.display import Display, make_display
+from shoal.training.evaluate import EVAL_SEEDS, Evaluator
+from shoal.training.files import read_json
+from shoal.training.hooks import Hooks
+from shoal.training.interrupt import Interruptible
+from shoal.training.loop import Loop
+from shoal.training.opening import make_agent, make_batch
+from shoal.training.run import Run, create_run, find_run, resume_run
+from shoal.training.settings import config_from, config_values, differences, merge, resolve_config
+from shoal.training.track import Tracker, load_service
+from shoal.vector.batch import Batch
+
+REPLAY_LANES = 4
+INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True)
+class TrainResult:
+    """What a run leaves behind."""
+
+    run: Path
+    """The run folder."""
+    agent: Any
+    """The trained agent; `agent.act_batch(obs, deterministic=True)` acts."""
+    metrics: dict[str, Any]
+    """The last row of metrics.jsonl."""
+    reason: str
+    """Why the run ended."""
+
+
+def train(
+    world: Any = None,
+    *,
+    config: str | Path | None = None,
+    resume: str | Path | None = None,
+    runs_dir: str | Path = "runs",
+    hooks: Hooks | None = None,
+    network: Any = None,
+    track: str | None = None,
+    quiet: bool = False,
+    **settings: Any,
+) -> TrainResult:
+    """Train an agent on a world.
+
+    Args:
+        world: a world's name, "package.module:Class", a Gymnasium id, an environment class, or a config file.
+        config: a JSON or TOML file of settings, e.g. another run's config.json.
+        resume: a run folder to continue exactly where its last checkpoint left it.
+        runs_dir: where the run folder is made.
+        hooks: what a world adds to the loop (see `shoal.training.hooks`).
+        network: an `nn.Module` of your own instead of the standard one.
+        track: also log to "wandb" or "trackio".
+        quiet: print nothing.
+        settings: fields of `TrainConfig`, e.g. `num_envs=64`, `algo={"lr": 1e-3}`.
+    """
+    if isinstance(world, str | Path) and Path(world).suffix in (".json", ".toml"):
+        world, config = None, world
+    name = world if world is None or isinstance(world, str) else f"{world.__module__}:{world.__qualname__}"
+    if resume is None:
+        resolved = resolve_config(name, settings, config)
+    else:
+        resolved = resumed_config(find_run(resume), name, settings)
+    source = resolved.world if world is None or isinstance(world, str) else world
+    command = sys.argv if sys.argv and Path(sys.argv[0]).name == "shoal" else [f"shoal.train({name!r}, ...)"]
+    service = None if track is None else load_service(track)
+    with closing(make_batch(source, resolved, resolved.num_envs)) as batch:
+        agent = make_agent(resolved, batch, network)
+        if resume is None:
+            run, checkpoint = create_run(runs_dir, config_values(resolved), resolved.algo.name, command), None
+        else:
+            run, checkpoint = resume_run(resume)
+        with run:
+            return _train(run, resolved, source, batch, agent, hooks or Hooks(), checkpoint, service, quiet)
+
+
+def resumed_config(run: Path, world: str | None, settings: Mapping[str, Any]) -> TrainConfig:
+    """The configuration of an earlier run. Only `total_steps` may be given anew; anything else must agree."""
+    saved = read_json(run / "config.json")
+    given = {**settings, **({} if world is None else {"world": world})}
+    for field, old, new in differences(saved, merge(saved, given)):
+        if field != "total_steps":
+            raise ConfigError(
+                f"{run} was started with {field}={old!r}, not {new!r}, and a resumed run goes on as it was. "
+                f"Leave {field} out, or start a new run with --config {run / 'config.json'}."
+            )
+    resolved = config_from(merge(saved, given), str(run / "config.json"))
+    reached = Checkpoints(run / "checkpoints").load().step
+    if reached >= resolved.total_steps:
+        raise ConfigError(
+            f"{run} has already reached {reached:,} of its {resolved.total_steps:,} steps. "
+            f"Pass more total steps to go on, e.g. --total-steps {2 * resolved.total_steps}."
+        )
+    return resolved
+
+
+def _train(
+    run: Run,
+    config: TrainConfig,
+    world: Any,
+    batch: Batch,
+    agent: Any,
+    hooks: Hooks,
+    checkpoint: Checkpoint | None,
+    service: Any,
+    quiet: bool,
+) -> TrainResult:
+    """Put the pieces around the loop together, run it, and leave a report."""
+    display = make_display(f"{config.world} · {config.algo.name} · {config.num_envs} lanes", config.total_steps, quiet)
+    run.listeners.append(display)
+    if service is not None:
+        run.listeners.append(Tracker(service, run))
+    eval_lanes = min(config.num_envs, config.eval_episodes)
+    with (
+        closing(make_batch(world, config, eval_lanes)) as eval_batch,
+        closing(make_batch(world, config, REPLAY_LANES, autoreset_mode="disabled")) as replay_batch,
+    ):
+        viewer = Actor(agent, replay_batch, hooks)
+
+        def record(step: int) -> None:
+            replay = record_replay(replay_batch, viewer, EVAL_SEEDS + config.seed, f"step {step:,}")
+            save_replay(run.path, step, replay)
+
+        evaluator = Evaluator(run, eval_batch, Actor(agent, eval_batch, hooks), config, record)
+        hooks = replace(hooks, callbacks=(*hooks.callbacks, evaluator))
+        loop = Loop(batch, agent, config, run, hooks)
+        if checkpoint is not None:
+            loop.restore(checkpoint.arrays, checkpoint.meta)
+            display.say(f"Resuming {run.path} at step {checkpoint.step:,}.")
+        reason = _run_loop(loop, run, display)
+        if reason != INTERRUPTED and evaluator.evaluated_at != loop.step:  # a rule ended it between two evaluations
+            evaluator.evaluate(loop.step)
+    display.close()
+    report = write_report(run.path)
+    if reason == INTERRUPTED:
+        display.say(f"Stopped at step {loop.step:,}. Continue with: shoal train --resume {run.path}")
+    else:
+        display.say(f"Done: {reason}. Report: {report}")
+    return TrainResult(run.path, agent, run.last_row, reason)
+
+
+def _run_loop(loop: Loop, run: Run, display: Display) -> str:
+    """Run to the end; if that fails, say where the run can go on from."""
+    try:
+        with Interruptible(lambda: loop.stop(INTERRUPTED), display.say):
+            return loop.train()
+    except (ShoalError, KeyboardInterrupt):
+        display.close()
+        saved = run.checkpoints.steps()
+        if saved:
+            display.say(f"The last checkpoint is of step {saved[-1]:,}. Continue with: shoal train --resume {run.path}")
+        raise
+    finally:
+        if loop.inexact is not None:
+            display.say(
+                f"Resuming this run begins new episodes, because its environments cannot be saved: {loop.inexact}"
+            )

@@ -1,0 +1,41 @@
+"""What can go wrong with a lane, and the sentence for each."""
+
+from __future__ import annotations
+
+import enum
+import traceback
+from typing import NamedTuple
+
+
+class FaultKind(enum.IntEnum):
+    """Why a lane was lost; the number is what `info["fault"]` holds."""
+
+    RAISED = 1  # the environment raised an exception
+    INVALID = 2  # it returned something impossible: wrong shape or type, NaN
+    LOST = 3  # its worker process died
+    HUNG = 4  # it did not come back within `step_timeout`
+
+
+class Fault(NamedTuple):
+    """One fault of one lane, as `batch.faults` keeps it."""
+
+    lane: int
+    kind: FaultKind
+    reason: str
+
+
+class InvalidValue(ValueError):
+    """An environment returned something its spaces do not allow; the message says what."""
+
+
+def fault_kind(error: BaseException) -> FaultKind:
+    """INVALID for what our own checks found, RAISED for the environment's own exceptions."""
+    return FaultKind.INVALID if isinstance(error, InvalidValue) else FaultKind.RAISED
+
+
+def describe_exception(lane: int, during: str, error: BaseException) -> str:
+    """The sentence for an exception out of `lane`, followed by the original traceback where it helps."""
+    if isinstance(error, InvalidValue):
+        return f"Lane {lane} returned from {during} something impossible: {error}. Correct the environment."
+    text = "".join(traceback.format_exception(error)).rstrip()
+    return f"Lane {lane} raised {type(error).__name__} in {during}: {error}\nOriginal traceback:\n{text}"

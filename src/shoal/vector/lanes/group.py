@@ -1,0 +1,298 @@
+"""A group of lanes in one process: the loop that steps them, and everything that can happen to a lane in it.
+
+`SerialBatch` has one group, each worker process of `WorkerBatch` has one, so both give the same trajectories.
+Inside a group, `row` counts its own lanes from 0; reports speak of `lane`, the number in the whole batch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.vector import AutoresetMode
+
+from shoal.errors import LaneFault
+from shoal.vector.lanes.buffers import Buffers, fill, row_views
+from shoal.vector.lanes.faults import Fault, describe_exception, fault_kind
+from shoal.vector.lanes.infos import CONTRACT_KEYS, Columns, to_columns
+from shoal.vector.lanes.making import EnvMaker, Traits, check_alike, make_lane
+from shoal.vector.lanes.snapshot import Snapshots
+from shoal.vector.lanes.values import as_mask, as_reward, conformer, rows_of
+from shoal.vector.seeding import lane_seeds
+from shoal.vector.spaces import copy_tree, index_tree
+
+
+@dataclass
+class Report:
+    """What a step or reset of some lanes gave besides the buffers. Empty for lanes without infos and faults."""
+
+    infos: Columns = field(default_factory=dict)
+    final_infos: Columns = field(default_factory=dict)
+    faults: list[Fault] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.infos or self.final_infos or self.faults)
+
+
+class LaneGroup:
+    """Some lanes of a batch, stepped one after the other.
+
+    Args:
+        make: makes one environment.
+        traits: what `probe` found out about it.
+        buffers: the rows of these lanes.
+        first_lane: number of the first of them in the batch.
+        restart: put a fresh environment in the place of one that faults, instead of raising `LaneFault`.
+        current: [1] int64, told which lane is at work (-1: none), so that a parent can name a lane that hangs.
+    """
+
+    def __init__(
+        self,
+        make: EnvMaker,
+        traits: Traits,
+        buffers: Buffers,
+        *,
+        autoreset_mode: AutoresetMode,
+        first_lane: int = 0,
+        restart: bool = False,
+        current: np.ndarray | None = None,
+    ) -> None:
+        self.make, self.traits, self.buffers = make, traits, buffers
+        self.first_lane, self.num_lanes = first_lane, len(buffers.reward)
+        self.restart = restart
+        self.same_step = autoreset_mode is AutoresetMode.SAME_STEP
+        self.next_step = autoreset_mode is AutoresetMode.NEXT_STEP
+        self._conform = conformer(traits.observation_space)
+        # single numbers are written through memoryviews, which take half the time of arrays
+        self._current = (np.full(1, -1, np.int64) if current is None else current).data
+        self._reward: Any = buffers.reward.data
+        self._terminated, self._truncated = buffers.terminated.data, buffers.truncated.data
+        self._is_leaf = isinstance(buffers.obs, np.ndarray)
+        self._obs_rows = row_views(buffers.obs, self.num_lanes)
+        self._final_rows = row_views(buffers.final_obs, self.num_lanes)
+        self._snapshots = Snapshots(make)
+        self._infos: list[tuple[int, dict[str, Any]]] = []
+        self._final_infos: list[tuple[int, dict[str, Any]]] = []
+        self._faults: list[Fault] = []
+        self.envs: list[gym.Env] = []
+        self._steps: list[Any] = []
+        try:
+            for row in range(self.num_lanes):
+                self._install(row, make_lane(make, first_lane + row))
+        except BaseException:
+            self.close()
+            raise
+
+    # ------------------------------------------------------------------ what batches and workers call
+
+    def reset(self, rows: Sequence[int], seeds: Sequence[int | None], options: dict[str, Any] | None) -> Report:
+        """Begin new episodes in `rows`: writes their obs and masks."""
+        for row, seed in zip(rows, seeds, strict=True):
+            self._current[0] = self.first_lane + row
+            if seed is not None:
+                self.buffers.seed[row] = seed % 2**63
+                self.buffers.restarts[row] = 0
+            try:
+                self._begin(row, seed, options)
+            except Exception as error:
+                self._fault(row, "reset()", error)
+                self._install(row, make_lane(self.make, self.first_lane + row))
+                self._begin_fresh(row, seed, options)
+        self._current[0] = -1
+        return self._take_report()
+
+    def step(self, rows: Sequence[int] | None = None) -> Report:
+        """Step `rows` (None: all) with the actions in the buffers, autoreset included. Fills the buffers."""
+        steps, first, current = self._steps, self.first_lane, self._current
+        reward_out, terminated_out, truncated_out = self._reward, self._terminated, self._truncated
+        conform, obs_rows, is_leaf, mask_source = self._conform, self._obs_rows, self._is_leaf, self.traits.mask_source
+        # a copy: an environment may keep its action, and the buffer holds another one a step later
+        action = self.buffers.action
+        actions = copy_tree(action) if rows is None else index_tree(action, rows)
+        rows = range(self.num_lanes) if rows is None else rows
+        for row, action in zip(rows, rows_of(self.traits.action_space, actions), strict=True):
+            current[0] = first + row
+            if self.next_step and self.buffers.ended[row]:
+                self._reset_ended(row)
+                continue
+            try:
+                obs, reward, terminated, truncated, info = steps[row](action)
+                obs = conform(obs)
+                reward_out[row] = as_reward(reward)
+                terminated_out[row] = terminated
+                truncated_out[row] = truncated
+                if terminated or truncated:
+                    if terminated:
+                        truncated_out[row] = False  # an ending has one cause, and TimeLimit does not look for another
+                    self._end(row, obs, info)
+                    continue
+                if mask_source:
+                    self._write_mask(row, info)
+            except LaneFault:
+                raise
+            except Exception as error:
+                self._fault(row, "step()", error)
+                self._revive(row)
+                continue
+            if is_leaf:
+                obs_rows[row][...] = obs
+            else:
+                fill(obs_rows[row], obs)
+            if info:
+                self._infos.append((first + row, info))
+        current[0] = -1
+        return self._take_report()
+
+    def revive_all(self) -> Report:
+        """Every lane of a worker that was lost begins anew: its episode counts as truncated."""
+        for row in range(self.num_lanes):
+            self._current[0] = self.first_lane + row
+            self._begin_anew(row)
+        self._current[0] = -1
+        return self._take_report()
+
+    def save(self) -> list[bytes]:
+        """The state of each environment."""
+        return [self._snapshots.save(env, self.first_lane + row) for row, env in enumerate(self.envs)]
+
+    def load(self, saved: list[bytes]) -> None:
+        """Go back to what `save` returned."""
+        for row, data in enumerate(saved):
+            env = self._snapshots.load(self.envs[row], data)
+            if env is not self.envs[row]:
+                self._install(row, env)
+
+    def close(self) -> None:
+        """Close every environment; errors in doing so are of no further interest."""
+        for env in self.envs:
+            self._close_quietly(env)
+        self.envs.clear()
+
+    # ------------------------------------------------------------------ episodes
+
+    def _install(self, row: int, env: gym.Env) -> None:
+        check_alike(env, self.first_lane + row, self.traits)
+        if row == len(self.envs):
+            self.envs.append(env)
+            self._steps.append(env.step)
+        else:
+            self._close_quietly(self.envs[row])
+            self.envs[row], self._steps[row] = env, env.step
+
+    @staticmethod
+    def _close_quietly(env: gym.Env) -> None:
+        with contextlib.suppress(Exception):
+            env.close()
+
+    def _begin(self, row: int, seed: int | None, options: dict[str, Any] | None = None) -> None:
+        obs, info = self.envs[row].reset(seed=seed, options=options)
+        obs = self._conform(obs)
+        if self.traits.mask_source:
+            self._write_mask(row, info)
+        fill(self._obs_rows[row], obs)
+        self.buffers.ended[row] = False
+        if info:
+            self._infos.append((self.first_lane + row, info))
+
+    def _end(self, row: int, obs: Any, info: dict[str, Any]) -> None:
+        """The episode of `row` ended with `obs`: begin the next one now, or say that the lane waits for it."""
+        lane = self.first_lane + row
+        if not self.same_step:
+            if self.traits.mask_source:
+                self._write_mask(row, info)
+            fill(self._obs_rows[row], obs)
+            self.buffers.ended[row] = True
+            if info:
+                self._infos.append((lane, info))
+            return
+        fill(self._final_rows[row], obs)
+        if info:
+            self._final_infos.append((lane, dict(info)))
+        try:
+            self._begin(row, None)
+        except Exception as error:
+            self._fault(row, "reset()", error)
+            self._install(row, make_lane(self.make, self.first_lane + row))
+            self._begin_fresh(row, self._restart_seed(row))
+
+    def _reset_ended(self, row: int) -> None:
+        """NEXT_STEP: this step of `row` is its reset."""
+        self.buffers.reward[row] = 0.0
+        self.buffers.terminated[row] = self.buffers.truncated[row] = False
+        try:
+            self._begin(row, None)
+        except Exception as error:
+            self._fault(row, "reset()", error)
+            self._install(row, make_lane(self.make, self.first_lane + row))
+            self._begin_fresh(row, self._restart_seed(row))
+
+    def _write_mask(self, row: int, info: dict[str, Any]) -> None:
+        if self.traits.mask_source == "method":
+            mask = self.envs[row].get_wrapper_attr("action_masks")()
+        else:
+            mask = info.get("action_mask")
+        masks = self.buffers.action_mask
+        assert masks is not None
+        masks[row] = as_mask(mask, masks.shape[1])
+
+    # ------------------------------------------------------------------ faults
+
+    def _fault(self, row: int, during: str, error: Exception) -> None:
+        """Raise the fault, or note it where lanes are restarted."""
+        kind, lane = fault_kind(error), self.first_lane + row
+        reason = describe_exception(lane, during, error)
+        if not self.restart:
+            self._take_report()
+            raise LaneFault(reason, lane) from error
+        self._faults.append(Fault(lane, kind, reason))
+
+    def _revive(self, row: int) -> None:
+        """The step of `row` is void: its episode is truncated at the last good observation, a fresh one begins."""
+        self._install(row, make_lane(self.make, self.first_lane + row))
+        self._begin_anew(row)
+
+    def _begin_anew(self, row: int) -> None:
+        """Truncate the episode of `row` and begin the first one of the fresh environment that is there now."""
+        self.buffers.reward[row] = 0.0
+        self.buffers.terminated[row], self.buffers.truncated[row] = False, True
+        if self.same_step:
+            fill(self._final_rows[row], self._obs_rows[row])
+            self._begin_fresh(row, self._restart_seed(row))
+        else:
+            self._begin_fresh(row, self._restart_seed(row), only_seed=True)
+            self.buffers.ended[row] = True
+
+    def _begin_fresh(
+        self, row: int, seed: int | None, options: dict[str, Any] | None = None, only_seed: bool = False
+    ) -> None:
+        """Reset the fresh environment in `row`; a second fault in a row is no accident and is raised.
+
+        With `only_seed` the observation is dropped: the lane's next step or reset is to begin the episode.
+        """
+        try:
+            if only_seed:
+                self.envs[row].reset(seed=seed)
+            else:
+                self._begin(row, seed, options)
+        except Exception as error:
+            lane, during = self.first_lane + row, "reset() of a fresh environment after a fault"
+            raise LaneFault(describe_exception(lane, during, error), lane) from error
+
+    def _restart_seed(self, row: int) -> int | None:
+        """A seed for the environment that follows a fault: a function of the lane's seed and how many came before."""
+        self.buffers.restarts[row] += 1
+        seed, count = int(self.buffers.seed[row]), int(self.buffers.restarts[row])
+        return None if seed < 0 else lane_seeds(seed, count + 1)[count]
+
+    def _take_report(self) -> Report:
+        report = Report(faults=self._faults)
+        if self._infos:
+            report.infos = to_columns(self._infos, skip=CONTRACT_KEYS)
+        if self._final_infos:
+            report.final_infos = to_columns(self._final_infos)
+        self._infos, self._final_infos, self._faults = [], [], []
+        return report

@@ -1,0 +1,68 @@
+"""How a world shows itself: small frames recorded step by step, and code that draws one.
+
+A world puts a `Renderer` (or "module:NAME", resolved when somebody wants to look) under `metadata["renderer"]` of its
+batch. The report's replay player runs `script` in the browser; `shoal play --video` calls `image`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.errors import ConfigError
+
+if TYPE_CHECKING:
+    from shoal.vector.batch import Batch, Tree
+
+
+def rounded(values: np.ndarray, digits: int = 4) -> list[float]:
+    """Numbers as JSON writes them briefly: pictures need no more than four digits."""
+    return [float(f"{value:.{digits}g}") for value in np.asarray(values, float).reshape(-1)]
+
+
+def obs_frames(batch: Batch, obs: Tree) -> list[Any]:
+    """The observations themselves, [B, *obs] -> B lists of numbers; the parts of a Dict or Tuple side by side."""
+    return [rounded(row) for row in _flat_rows(obs, batch.num_envs)]
+
+
+def _flat_rows(tree: Tree, num_envs: int) -> np.ndarray:
+    parts = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, tuple) else None
+    if parts is None:
+        return np.asarray(tree, np.float64).reshape(num_envs, -1)
+    return np.concatenate([_flat_rows(part, num_envs) for part in parts], axis=1)
+
+
+@dataclass(frozen=True)
+class Renderer:
+    """What the replay player and the video need to know about a world."""
+
+    name: str
+    script: str
+    """JavaScript expression `{aspect, smooth, draw(ctx, frame, view)}`; see `shoal/report/assets/player.js`."""
+    frames: Callable[[Batch, Tree], list[Any]] = obs_frames
+    """`(batch, obs [B, *obs]) -> [B]` small JSON values, asked after the reset and after every step."""
+    image: Callable[[Any, dict[str, Any]], np.ndarray] | None = None
+    """`(frame, meta) -> [H, W, 3] uint8` for videos."""
+    fps: float = 30.0
+    """Steps per second at which the world looks natural."""
+    meta: Callable[[Batch], dict[str, Any]] = field(default=lambda batch: {})
+    """Constants that drawing needs (a city, host names), as a JSON value; recorded once."""
+
+
+OBSERVATIONS = Renderer("observations", "")
+"""For worlds without a drawing of their own; the player has it built in."""
+
+
+def renderer_of(batch: Batch) -> Renderer:
+    """The renderer that the world of `batch` brings, or the plain one that shows observations as bars."""
+    found = batch.metadata.get("renderer", OBSERVATIONS)
+    if isinstance(found, str):
+        module, _, name = found.partition(":")
+        found = getattr(importlib.import_module(module), name)
+    if not isinstance(found, Renderer):
+        raise ConfigError(f"metadata['renderer'] is {found!r}; it must be a Renderer or 'module:NAME' of one.")
+    return found

@@ -1,0 +1,86 @@
+"""The parent's end of one worker process: start it, talk to it, say how it died, end it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from multiprocessing import get_context
+from multiprocessing.reduction import send_handle
+from typing import Any
+
+from shoal.vector.lanes.making import Traits
+from shoal.vector.workers.process import Assignment, run_worker
+from shoal.vector.workers.protocol import CALL, Hangup, write_words
+
+_CLOSE_WITHIN_S = 5.0  # how long environments may take to close before their worker is killed
+
+
+class Worker:
+    """One worker process and the lanes first_lane..stop_lane-1 that live in it."""
+
+    def __init__(self, context: str, assignment: Assignment, make: Any, pickled_make: bytes | None) -> None:
+        self.assignment = assignment
+        self.lanes = range(assignment.first_lane, assignment.stop_lane)
+        ctx = get_context(context)
+        if context == "forkserver":
+            # imports NumPy and Gymnasium once in the server instead of once in each worker
+            ctx.set_forkserver_preload(["__main__", run_worker.__module__])
+        self.conn, theirs = ctx.Pipe()
+        self.fd = self.conn.fileno()
+        try:
+            self.process = ctx.Process(  # type: ignore[attr-defined]
+                target=run_worker,
+                args=(theirs, assignment, pickled_make, None if pickled_make is not None else make),
+                name=f"shoal-worker-{assignment.worker}",
+                daemon=True,
+            )
+            self.process.start()
+            self.pidfd = os.pidfd_open(self.process.pid)
+        except BaseException:
+            self.conn.close()
+            raise
+        finally:
+            theirs.close()
+
+    def call(self, name: str, *arguments: Any) -> None:
+        """Have the worker call one of its methods; the reply comes when it comes."""
+        write_words(self.fd, (CALL,))
+        self.conn.send((name, arguments))
+
+    def hand_over(self, traits: Traits | None, shared_fd: int | None) -> None:
+        """Tell the worker what the lanes have in common, and give it the shared memory, as far as they are known."""
+        with contextlib.suppress(OSError):  # it may have died at its start, which waiting for its answer will show
+            if traits is not None or shared_fd is None:
+                self.conn.send(traits)
+            if shared_fd is not None:
+                send_handle(self.conn, shared_fd, self.process.pid)
+
+    def obituary(self) -> str:
+        """How the process ended."""
+        self.process.join(1.0)
+        code = self.process.exitcode
+        name = f"Worker {self.assignment.worker} (process {self.process.pid}, {describe_lanes(self.lanes)})"
+        if code is not None and code < 0:
+            return f"{name} was killed by {signal.Signals(-code).name}"
+        return f"{name} died with exit code {code}"
+
+    def ask_to_close(self) -> None:
+        """Ask the worker to close its environments and end."""
+        with contextlib.suppress(Hangup, OSError):
+            self.call("close")
+
+    def close(self, kill: bool) -> None:
+        """End the process: after it has closed its environments as asked, or at once."""
+        if not kill:
+            self.process.join(_CLOSE_WITHIN_S)
+        self.process.kill()
+        self.process.join()
+        self.process.close()
+        self.conn.close()
+        os.close(self.pidfd)
+
+
+def describe_lanes(lanes: range) -> str:
+    """ "lane 3" or "lanes 4..7"."""
+    return f"lane {lanes[0]}" if len(lanes) == 1 else f"lanes {lanes[0]}..{lanes[-1]}"

@@ -1,0 +1,73 @@
+"""Settings with which the classic worlds learn: `PRESETS[world][agent]`, what differs from the defaults.
+
+`tests/training/test_learning.py` shows that each reaches its threshold, from every seed it tries.
+"""
+
+from __future__ import annotations
+
+PRESETS: dict[str, dict[str, dict]] = {
+    "cartpole": {
+        "ppo": {
+            "num_envs": 64,
+            "total_steps": 200_000,
+            "eval_every": 40_000,
+            "algo": {"num_steps": 32, "epochs": 10, "minibatches": 8, "lr": 1e-3, "lr_final": 0.0, "gamma": 0.98},
+        }
+    },
+    "acrobot": {
+        "ppo": {
+            "num_envs": 64,
+            "total_steps": 500_000,
+            "eval_every": 100_000,
+            "algo": {"minibatches": 8, "lr": 1e-3, "lr_final": 0.0, "normalise_obs": True},
+        }
+    },
+    "pendulum": {
+        "ppo": {
+            "num_envs": 64,
+            "total_steps": 400_000,
+            "eval_every": 100_000,
+            "algo": {
+                # a whole episode: no lane ever ends early, so a shorter rollout would show all of them in the same part
+                "num_steps": 200,
+                "epochs": 10,
+                "minibatches": 32,
+                "lr": 1e-3,
+                "lr_final": 0.0,
+                "gamma": 0.95,
+                "gae_lambda": 0.9,
+                "normalise_reward": True,
+            },
+        }
+    },
+    "mountaincar": {
+        "ppo": {
+            "num_envs": 64,
+            "total_steps": 1_000_000,
+            "eval_every": 200_000,
+            "algo": {
+                "num_steps": 16,
+                "minibatches": 8,
+                "lr": 1e-3,
+                "lr_final": 0.0,
+                "gae_lambda": 0.98,
+                "normalise_obs": True,
+                "normalise_reward": True,
+            },
+        }
+    },
+    "mountaincar-continuous": {
+        "ppo": {
+            "num_envs": 64,
+            "total_steps": 400_000,
+            "eval_every": 100_000,
+            "algo": {
+                "minibatches": 8,
+                "lr": 1e-3,
+                "lr_final": 0.0,
+                "normalise_obs": True,
+                "normalise_reward": True,
+            },
+        }
+    },
+}

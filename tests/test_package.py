@@ -1,0 +1,46 @@
+"""What importing costs, and what the command line says before it loads anything."""
+
+import subprocess
+import sys
+
+import pytest
+
+import shoal
+from shoal.errors import ConfigError, UnknownName
+
+HEAVY = ("torch", "numba", "ray", "gymnasium", "numpy")
+
+
+def run(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def test_import_loads_nothing_heavy():
+    assert run(f"import shoal, sys; print([m for m in {HEAVY} if m in sys.modules])").strip() == "[]"
+
+
+def test_help_loads_nothing_heavy():
+    code = f"import sys; from shoal.cli import main; main(['--help']); print([m for m in {HEAVY} if m in sys.modules])"
+    output = run(code)
+    assert output.strip().endswith("[]")
+    assert "shoal train" in output
+
+
+@pytest.mark.parametrize("order", ["import shoal, gymnasium", "import gymnasium, shoal"])
+def test_worlds_are_registered_whatever_comes_first(order):
+    assert run(f"{order}; print('shoal/CartPole-v1' in gymnasium.registry)").strip() == "True"
+
+
+def test_unknown_names_propose_the_nearest():
+    with pytest.raises(UnknownName, match="Did you mean 'cartpole'"):
+        shoal.make("cartpol", 2)
+    with pytest.raises(UnknownName, match="Did you mean 'LunarLander-v3'"):
+        shoal.make("LunarLander-v4", 2)
+    with pytest.raises(ConfigError, match=r"no module 'nowhere\.at_all'"):
+        shoal.make("nowhere.at_all:Env", 2)
+
+
+def test_unknown_verb_is_one_sentence():
+    result = subprocess.run([sys.executable, "-m", "shoal", "trian"], capture_output=True, text=True)
+    assert result.returncode == 2
+    assert result.stderr.startswith("shoal: No verb 'trian'. Did you mean 'train'? `shoal --help` lists all ")

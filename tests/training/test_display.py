@@ -1,0 +1,68 @@
+"""The live display: at most four times a second on a terminal, plain lines elsewhere, the last row always."""
+
+import io
+
+from rich.console import Console
+
+from shoal.training.display import LineDisplay, PanelDisplay, draw_panel, duration, make_display, time_left
+
+ROW = {
+    "rollout/ep_rew_mean": 123.4,
+    "train/loss": 0.5,
+    "train/entropy": 0.1,
+    "time/fps": 50_000.0,
+    "time/time_elapsed": 10.0,
+    "time/environment": 1.0,
+    "time/inference": 1.0,
+    "time/learning": 2.0,
+    "time/other": 0.0,
+}
+
+
+def text_of(renderable):
+    console = Console(file=io.StringIO(), width=100)
+    console.print(renderable)
+    return console.file.getvalue()
+
+
+def test_the_panel_says_how_far_how_fast_how_good_and_where_the_time_goes():
+    text = text_of(draw_panel("cartpole", {"step": 250_000, **ROW}, 1_000_000))
+    for part in ("cartpole", "250,000 / 1,000,000", "50,000 steps/s", "left 0:30", "123.4", "loss", "0.5"):
+        assert part in text
+    assert "learning 50%" in text
+    assert "environment 25%" in text
+
+
+def test_a_terminal_is_not_redrawn_more_than_four_times_a_second():
+    shown = []
+    display = PanelDisplay("t", 100, Console(file=io.StringIO(), force_terminal=True))
+    show, display.show = display.show, lambda row: (shown.append(row["step"]), show(row))
+    for step in range(1000):
+        display.row(step, ROW)
+    display.close()
+    assert len(shown) <= 3
+    assert shown[-1] == 999
+
+
+def test_lines_are_plain_and_end_with_the_last_row():
+    file = io.StringIO()
+    display = LineDisplay("t", 1000, Console(file=file, width=40))
+    for step in (10, 20, 1000):
+        display.row(step, ROW)
+    display.close()
+    lines = file.getvalue().splitlines()
+    assert [line.split("/")[0] for line in lines] == ["step 10", "step 1,000"]
+    assert "\x1b" not in file.getvalue()
+
+
+def test_no_terminal_means_lines(capsys):
+    assert isinstance(make_display("t", 10), LineDisplay)
+    quiet = make_display("t", 10, quiet=True)
+    quiet.row(1, ROW)
+    quiet.say("x")
+    assert capsys.readouterr().out == ""
+
+
+def test_durations():
+    assert [duration(s) for s in (5, 65, 3665)] == ["0:05", "1:05", "1:01:05"]
+    assert time_left({"step": 25, "time/time_elapsed": 5.0}, 100) == 15.0

@@ -1,0 +1,73 @@
+"""Evaluation: the same quota from every lane, seeds of its own, honest intervals."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.errors import ConfigError
+from shoal.training.evaluate import EVAL_SEEDS, bootstrap_interval, evaluate
+from tests.toy import Walk
+
+
+class Still:
+    """Always the same action; notes which lanes ended."""
+
+    def __init__(self, action=1):
+        self.action, self.ended = action, 0
+
+    def __call__(self, obs, info):
+        return np.full(len(obs), self.action)
+
+    def forget(self, ended):
+        self.ended += int(ended.sum())
+
+
+@settings(max_examples=20, deadline=None)
+@given(lanes=st.integers(1, 7), episodes=st.integers(1, 30))
+def test_every_lane_plays_its_share(lanes, episodes):
+    result = evaluate(Walk(lanes), Still(), episodes, seed=0)
+    assert len(result.returns) == len(result.lengths) == episodes
+
+
+@settings(max_examples=10, deadline=None)
+@given(lanes=st.integers(1, 5), more=st.integers(1, 5), seed=st.integers(0, 2**31))
+def test_a_lane_plays_the_same_first_episode_whatever_its_company(lanes, more, seed):
+    few = evaluate(Walk(lanes), Still(2), lanes, seed)
+    many = evaluate(Walk(lanes + more), Still(2), lanes + more, seed)
+    assert np.array_equal(few.returns, many.returns[:lanes])
+
+
+def test_evaluation_seeds_lie_outside_those_of_training():
+    assert EVAL_SEEDS >= 2**64
+
+
+def test_the_summary_is_of_the_episodes():
+    result = evaluate(Walk(4), Still(), 10, seed=1)
+    summary = result.summary()
+    assert summary["mean"] == pytest.approx(result.returns.mean())
+    assert summary["low"] <= summary["mean"] <= summary["high"]
+    assert summary["episodes"] == 10
+
+
+def test_nothing_to_evaluate_is_refused():
+    with pytest.raises(ConfigError, match="episodes=0"):
+        evaluate(Walk(2), Still(), 0, seed=0)
+
+
+def test_the_interval_covers_the_true_mean_as_often_as_it_says():
+    rng = np.random.default_rng(1)
+    covered = 0
+    for _ in range(200):
+        low, high = bootstrap_interval(rng.exponential(1.0, 60), resamples=400)
+        covered += low <= 1.0 <= high
+    assert 0.87 <= covered / 200 <= 0.99
+
+
+def test_the_interval_repeats_and_does_not_depend_on_chunks():
+    values = np.random.default_rng(0).normal(size=3000)
+    assert bootstrap_interval(values) == bootstrap_interval(values)
+    low, high = bootstrap_interval(values)
+    half = 1.96 * values.std() / np.sqrt(len(values))
+    assert low == pytest.approx(values.mean() - half, abs=half / 4)
+    assert high == pytest.approx(values.mean() + half, abs=half / 4)
