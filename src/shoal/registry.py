@@ -47,6 +47,7 @@ WORLDS = {
             f"{_CLASSIC}.mountaincar:MountainCarContinuous",
             "the same with a continuous engine",
         ),
+        World("kg", "shoal/KG-v0", "shoal.worlds.kg.world:make_kg", "prove queries over a knowledge graph"),
     )
 }
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import ShoalError
-from shoal.registry import make
+from shoal.registry import load, make
 from shoal.training.algos import find_algo
 from shoal.training.checkpoint import Checkpoints
 from shoal.training.config import TrainConfig
@@ -23,9 +23,14 @@ def make_batch(world: Any, config: TrainConfig, num_envs: int, **options: Any) -
 
 
 def make_agent(config: TrainConfig, batch: Batch, network: Any = None) -> Any:
-    """The agent that the configuration names, for the spaces of `batch`."""
+    """The agent that the configuration names, for the spaces of `batch`.
+
+    A world brings a network of its own as `metadata["network"]`, "module:function" of (batch, settings, seed).
+    """
     spaces = batch.single_observation_space, batch.single_action_space
     agent_class = find_algo(config.algo.name).agent_class()
+    if network is None and "network" in batch.metadata:
+        network = load(batch.metadata["network"])(batch, config.algo, config.seed)
     return agent_class(*spaces, config.algo, network=network, device=config.device, seed=config.seed)
 
 

@@ -24,6 +24,10 @@ from shoal.worlds.kg.options import KGOptions
 from shoal.worlds.kg.queries import make_source
 
 _INFOS = ("depth", "label", "query", "query_depth", "item", "success", "idle", "n_successors", "n_cut", "n_skipped")
+_METADATA = {
+    "network": "shoal.worlds.kg.network:make_network",
+    "renderer": "shoal.worlds.kg.rendering:PROOFS",
+}
 _LOOK_AFTER = 4096  # states seen before judging whether max_states is too small
 _TOO_MANY_CUT = 0.5
 
@@ -60,6 +64,7 @@ class KGBatch(Batch):
         engine: "compiled", or "tensor" for static shapes on `device`.
         num_threads: threads of the compiled engine; an int or "auto".
         fact_cap: facts per goal that the tensor engine looks at; None is all of them.
+        network: settings of the network that is to be trained here, see `network.make_network`.
     """
 
     def __init__(
@@ -77,9 +82,11 @@ class KGBatch(Batch):
         device: str = "cpu",
         num_threads: int | str = 1,
         fact_cap: int | None = None,
+        network: dict[str, Any] | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
         copy: bool = True,
     ) -> None:
+        self._fill: Any = None
         self.data, self.options, self.kge = data, options or KGOptions(), kge
         if self.options.needs_kge and kge is None:
             raise ConfigError("shaping and cut='kge' ask a KGE model, but none was given. Pass kge=...")
@@ -91,7 +98,9 @@ class KGBatch(Batch):
             autoreset_mode=autoreset_mode,
             has_action_mask=True,
             copy=copy,
+            metadata=_METADATA,
         )
+        self.network_settings = network or {}
         asked = data.split("train") if queries is None else queries
         self._mode, self._label, self._queries = mode, label, asked
         self.source = make_source(

@@ -74,7 +74,7 @@ class ActionLister(nn.Module):
         if self.settings.cut != CUT_RANDOM:
             return keep & (keep.cumsum(1) <= room)
         place = torch.where(keep, random_order(episode_key[:, None], code), _LAST)
-        rank = place.argsort(1, stable=True).argsort(1)
+        rank = place.argsort(dim=1, stable=True).argsort(1)
         return keep & (rank < room)
 
     def take(self, rows: Tensor, taken: Tensor) -> Tensor:

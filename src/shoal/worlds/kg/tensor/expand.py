@@ -24,6 +24,17 @@ class Candidates(NamedTuple):
 class Expander(nn.Module):
     """Tables of a knowledge base as buffers, and the expansion that reads them."""
 
+    first_start: Tensor
+    first_anchor: Tensor
+    first_other: Tensor
+    second_start: Tensor
+    second_other: Tensor
+    rule_start: Tensor
+    rule_head: Tensor
+    rule_body: Tensor
+    multiplier: Tensor
+    keys: Tensor
+
     def __init__(self, kb: KnowledgeBase, max_atoms: int, *, fact_cap: int | None = None, bound_first: bool = False):
         super().__init__()
         largest = kb.facts.largest_buckets()[0]
@@ -98,7 +109,7 @@ class Expander(nn.Module):
         return torch.cat([bodies, torch.cat([names, others], -1)], 2), valid
 
     def by_facts(self, goal: Tensor, rest: Tensor, excluded: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Rest under the binding of each fact [B, F, A - 1, 3], which facts unify [B, F], and how many were not seen."""
+        """Rest under the binding of each fact [B, F, A - 1, 3], which unify [B, F], and how many were not seen [B]."""
         p, s, t = (goal[:, i, None] for i in range(3))
         n, key = self.num_constants, goal[:, :1].clamp(max=self.num_regular) * self.stride
         bound_first, bound_second = s <= n, t <= n
@@ -141,7 +152,7 @@ class Expander(nn.Module):
         slot = torch.arange(terms.shape[-1], device=rows.device)
         order = ((first == slot) & variable).long().cumsum(-1)
         renamed = torch.where(variable, self.num_constants + order.gather(-1, first), terms)
-        return torch.cat([rows[..., :1], renamed.unflatten(-1, rows.shape[-2:-1] + (2,))], -1)
+        return torch.cat([rows[..., :1], renamed.unflatten(-1, (*rows.shape[-2:-1], 2))], -1)
 
     def fingerprint(self, rows: Tensor) -> Tensor:
         """64-bit codes [...] of canonical rows [..., W, 3], as the compiled engine computes them."""

@@ -44,6 +44,8 @@ class TensorFill:
         if options.skip_unary:
             moves = listed.only & self._put(which).bool()
             for _ in range(MAX_SKIPS):
+                if not moves.any():
+                    break
                 state = torch.where(moves[:, None, None], listed.rows[:, 0], state)
                 code = self._codes.fingerprint(state)
                 slot = torch.arange(history.shape[1], device=self.device)
