@@ -33,7 +33,11 @@ class OfferNetwork(nn.Module):
         self.offer = nn.Linear(_OFFER_FEATURES, width)
         self.joint = nn.Sequential(nn.Linear(2 * width, width), nn.Tanh(), nn.Linear(width, 1))
         self.critic = nn.Sequential(
-            nn.Linear(situation + requests, 2 * width), nn.Tanh(), nn.Linear(2 * width, width), nn.Tanh(), nn.Linear(width, 1)
+            nn.Linear(situation + requests, 2 * width),
+            nn.Tanh(),
+            nn.Linear(2 * width, width),
+            nn.Tanh(),
+            nn.Linear(width, 1),
         )
         nn.init.zeros_(self.joint[-1].bias)
         nn.init.normal_(self.joint[-1].weight, std=0.01)
