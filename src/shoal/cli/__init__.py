@@ -15,6 +15,7 @@ VERBS = {
     "eval": ("shoal.cli.evaluate", "measure how good a run's agent is, with an interval"),
     "play": ("shoal.cli.play", "watch a run's agent: a page or a video"),
     "report": ("shoal.cli.report", "write a run's report.html"),
+    "kg": ("shoal.cli.kg", "prove queries over a knowledge graph, mine rules, train embeddings"),
     "bench": ("shoal.cli.bench", "measure Shoal and the peers installed here, interleaved in one run"),
 }
 

@@ -37,6 +37,10 @@ class EvalCommand:
 
 def main(argv: list[str]) -> int:
     """`shoal eval RUN [OPTIONS]`."""
+    if any(word.partition("=")[0] == "--mode" for word in argv):  # knowledge graphs rank triples instead
+        from shoal.cli.kg_eval import main as rank
+
+        return rank(argv)
     command = parse(EvalCommand, argv, "shoal eval")
 
     from shoal.training.acting import Actor
