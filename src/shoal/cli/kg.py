@@ -147,10 +147,10 @@ def train_kge(argv: list[str]) -> int:
     command = parse(KGECommand, argv, "shoal kg train-kge")
 
     from shoal.worlds.kg.dataset import Filters, load_dataset
-    from shoal.worlds.kg.evaluation import EvalConfig, evaluate
     from shoal.worlds.kg.kge.saved import save_kge
     from shoal.worlds.kg.kge.soft_facts import write_soft_facts
     from shoal.worlds.kg.kge.training import KGEConfig, train_kge
+    from shoal.worlds.kg.ranking import EvalConfig, evaluate
 
     data = load_dataset(command.data, rules=command.rules, filters=Filters(require_rule=False))
     config = KGEConfig(

@@ -70,10 +70,10 @@ def main(argv: list[str]) -> int:
 
     start = time.perf_counter()
     with closing(open_run(command.run, 1, command.checkpoint)) as opened:
-        if opened.config.world != "kg":
-            raise ConfigError(f"--mode ranks runs of the world kg; {command.run} is one of {opened.config.world!r}.")
+        if opened.world != "kg":
+            raise ConfigError(f"--mode ranks runs of the world kg; {command.run} is one of {opened.world!r}.")
         result = rank(command, opened)
-    result |= {"run": str(opened.path), "step": opened.step, "seconds": round(time.perf_counter() - start, 1)}
+    result |= {"run": str(opened.run), "step": opened.step, "seconds": round(time.perf_counter() - start, 1)}
     print_result(result)
     if command.out is not None:
         Path(command.out).write_text(json.dumps(result, indent=1) + "\n")
@@ -86,7 +86,7 @@ def rank(command: RankCommand, opened: Any) -> dict[str, Any]:
 
     from rich.progress import Progress
 
-    from shoal.worlds.kg.evaluation import EvalConfig, evaluate
+    from shoal.worlds.kg.ranking import EvalConfig, evaluate
 
     batch, data = opened.batch, opened.batch.data
     kge = batch.kge

@@ -25,7 +25,6 @@ from shoal.worlds.kg.queries import make_source
 
 _INFOS = ("depth", "label", "query", "query_depth", "item", "success", "idle", "n_successors", "n_cut", "n_skipped")
 _METADATA = {
-    "network": "shoal.worlds.kg.network:make_network",
     "renderer": "shoal.worlds.kg.rendering:PROOFS",
 }
 _LOOK_AFTER = 4096  # states seen before judging whether max_states is too small
