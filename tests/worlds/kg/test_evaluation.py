@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from shoal.worlds.kg.evaluation import EvalConfig, Judge, evaluate
 
 from shoal.agents.config import PPOConfig
 from shoal.errors import ConfigError
 from shoal.worlds.kg.beam import BeamSearch
 from shoal.worlds.kg.dataset import Queries, load_dataset
 from shoal.worlds.kg.env import KGBatch
-from shoal.worlds.kg.evaluation import EvalConfig, Judge, evaluate
 from shoal.worlds.kg.kge.training import KGEConfig, train_kge
 from shoal.worlds.kg.negatives import corrupt
 from shoal.worlds.kg.network import make_network

@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from shoal.worlds.kg.evaluation import EvalConfig, evaluate
 
 from shoal.errors import ConfigError, UnknownName
 from shoal.worlds.kg.dataset import load_dataset, load_folder
-from shoal.worlds.kg.evaluation import EvalConfig, evaluate
 from shoal.worlds.kg.kge.models import MODELS, make_model
 from shoal.worlds.kg.kge.pykeen_adapter import from_pykeen
 from shoal.worlds.kg.kge.saved import load_kge, save_kge
