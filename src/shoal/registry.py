@@ -51,6 +51,8 @@ WORLDS = {
         World(
             "dvrp", "shoal/DVRP-v0", "shoal.worlds.dvrp.config:make", "negotiate time windows for a dial-a-ride fleet"
         ),
+        World("hockey", "shoal/Hockey-v0", "shoal.worlds.hockey.batch:hockey", "two-player laser hockey against bots"),
+        World("kg", "shoal/KG-v0", "shoal.worlds.kg.world:make_kg", "prove queries over a knowledge graph"),
     )
 }
 

@@ -169,6 +169,8 @@ def _run_loop(loop: Loop, run: Run, display: Display) -> str:
         saved = run.checkpoints.steps()
         if saved:
             display.say(f"The last checkpoint is of step {saved[-1]:,}. Continue with: shoal train --resume {run.path}")
+        else:
+            display.say(f"There is no checkpoint in {run.path} yet, so this run cannot be resumed.")
         raise
     finally:
         if loop.inexact is not None:
