@@ -95,10 +95,10 @@ class TestGymnasium:
                 "CartPole-v1", num_envs=num_envs, vectorization_mode="sync", vector_kwargs=options
             )
 
-        assert {
-            "each batch announces its own mode",
-            "an action outside the space is refused",
-        } <= self.broken(make)
+        found = self.broken(make)
+        assert "an action outside the space is refused" in found
+        if gymnasium.__version__ < "1.4":  # each batch has a metadata of its own from there on
+            assert "each batch announces its own mode" in found
 
 
 @pytest.mark.parametrize("world", ["cartpole", "pendulum", "acrobot", "mountaincar", "mountaincar-continuous"])

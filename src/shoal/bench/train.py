@@ -55,12 +55,11 @@ class Worker:
         return json.loads(answer)
 
     def warm_up(self) -> float:
-        """Compile and settle; afterwards `iterations` take about ROUND_SECONDS. Returns steps per second."""
+        """Compile, then find how many iterations take about ROUND_SECONDS. Returns seconds per iteration."""
         self.ask(1)
-        began = self.ask(1)
-        self.iterations = max(1, round(ROUND_SECONDS / began["wall"]))
-        answer = self.ask(self.iterations)
-        return answer["steps"] / answer["wall"]
+        seconds = self.ask(1)["wall"]
+        self.iterations = max(1, round(ROUND_SECONDS / seconds))
+        return seconds
 
     def close(self) -> None:
         """Let it end."""
@@ -98,21 +97,20 @@ def measure(
 def best_worker(contender: Contender, work: Work, say: Say) -> Worker | None:
     """The contender, warmed up, on the number of threads with which it is fastest; None, with a word, if it fails."""
     counts = sorted({1, os.cpu_count() or 1}) if contender.counts_threads else [os.cpu_count() or 1]
-    best: tuple[float, Worker] | None = None
+    tried: list[tuple[float, Worker]] = []
     for threads in counts:
         worker = Worker(contender, work, threads)
         try:
-            speed = worker.warm_up()
+            tried.append((worker.warm_up(), worker))
         except RuntimeError as error:
             say(f"left out: {error}")
-            continue
-        if best is None or speed > best[0]:
-            best, worker = (speed, worker), best[1] if best else None  # type: ignore[assignment]
-        if worker is not None:
-            worker.close()
-    if best is not None:
-        say(f"{contender.name}, {work.num_envs} lanes: {best[0]:,.0f} steps/s with {best[1].threads} thread(s)")
-    return None if best is None else best[1]
+    if not tried:
+        return None
+    (seconds, best), *others = sorted(tried, key=lambda trial: trial[0])
+    for _, other in others:
+        other.close()
+    say(f"{contender.name}, {work.num_envs} lanes: {work.batch_size / seconds:,.0f} steps/s, {best.threads} thread(s)")
+    return best
 
 
 def _row(worker: Worker, mine: list[dict[str, float]], answers: list[list[dict[str, float]]]) -> Row:
@@ -122,7 +120,7 @@ def _row(worker: Worker, mine: list[dict[str, float]], answers: list[list[dict[s
     shoal = [everyone[0] for everyone in answers]
     row = {
         "suite": "train",
-        "work": f"cartpole ppo {work.num_envs}x{work.num_steps}, {work.epochs} epochs of {work.minibatches} minibatches",
+        "work": f"cartpole ppo {work.num_envs}x{work.num_steps}, {work.epochs} epochs, {work.minibatches} minibatches",
         "num_envs": work.num_envs,
         "name": worker.contender.name,
         "steps_per_s": median(speeds),
@@ -142,24 +140,28 @@ def _row(worker: Worker, mine: list[dict[str, float]], answers: list[list[dict[s
 
 THRESHOLD = 475.0
 GIVE_UP_S = 120.0
-# each at the best settings found for it; the seed is set per run
+# The best of the same grid for Shoal and the JAX script, chosen on seeds 1 to 5; for SB3, its zoo's settings
+# without their schedules. Runs here use other seeds.
+FIRST_SEED = 101
 BEST = {
-    "shoal": Work(64, 32, epochs=4, minibatches=8, lr=2.5e-3, gamma=0.98, gae_lambda=0.8, entropy=0.0),
-    "purejaxrl style": Work(64, 32, epochs=4, minibatches=8, lr=2.5e-3, gamma=0.98, gae_lambda=0.8, entropy=0.0),
+    "shoal": Work(64, 64, epochs=4, minibatches=8, lr=3e-3, gamma=0.99, gae_lambda=0.9, entropy=0.0),
+    "purejaxrl style": Work(32, 64, epochs=4, minibatches=8, lr=2e-3, gamma=0.98, gae_lambda=0.9, entropy=0.0),
     "sb3": Work(8, 32, epochs=20, minibatches=1, lr=1e-3, gamma=0.98, gae_lambda=0.8, entropy=0.0),
 }
 
 
 def measure_solving(seeds: int = 5, only: Sequence[str] | None = None, say: Say = print) -> list[Row]:
-    """Rows: seconds of training, after compiling, to a mean return of 475; the median over seeds."""
+    """Rows: seconds of training, after compiling, until the last 100 episodes have a mean return of 475; medians."""
     contenders = [c for c in installed(only) if c.name in BEST]
     workers = [w for c in contenders if (w := best_worker(c, BEST[c.name], say)) is not None]
     try:
-        times = [[seconds_to_solve(worker, seed) for worker in workers] for seed in range(1, seeds + 1)]
+        times = [
+            [seconds_to_solve(worker, seed) for worker in workers] for seed in range(FIRST_SEED, FIRST_SEED + seeds)
+        ]
     finally:
         for worker in workers:
             worker.close()
-    fastest = median(each[0]["wall"] for each in times)
+    shoal = median(each[0]["wall"] for each in times)
     rows = []
     for i, worker in enumerate(workers):
         walls = [each[i]["wall"] for each in times]
@@ -173,7 +175,7 @@ def measure_solving(seeds: int = 5, only: Sequence[str] | None = None, say: Say 
                 "cpu_seconds": median(each[i]["cpu"] for each in times),
                 "steps_per_s": median(each[i]["steps"] / each[i]["wall"] for each in times),
                 "spread": (max(walls) - min(walls)) / median(walls),
-                "ratio_to_shoal": fastest / median(walls),
+                "ratio_to_shoal": shoal / median(walls),
                 "solved": sum(each[i]["return"] >= THRESHOLD for each in times),
             }
         )

@@ -86,6 +86,9 @@ class Loop:
             )
         if not self._resumed:
             self.batch.reset_into(self.rollout.step_buffers(self.rollout.num_steps - 1), seed=self.config.seed)
+        for hook in self.hooks.beginning():
+            hook.begin(self)
+        if not self._resumed:
             self._advance_phase()
         self.clock = Clock()
 

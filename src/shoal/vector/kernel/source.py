@@ -33,13 +33,15 @@ from numba.core.dispatcher import Dispatcher
 from numba.extending import overload
 
 from shoal.errors import KernelError
+from shoal.vector.kernel.scratch import scratch
 
 _TRUSTED_MODULES = (math, np, builtins)
 # No GIL; divisions give inf as C's do. Without Numba's reference counting (`_nrt`) a view of a lane's row costs
 # nothing, which makes small kernels three times faster; a kernel then cannot allocate, which it must not anyway.
 NJIT_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
-INLINE_BYTES = 800  # bytecode of functions small enough to be worth inlining wherever they are called
-_FORMAT = "2"  # raised when compiled code of the same source is no longer what it was
+_ONLY_CALLED_COMPILED: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+INLINE_BYTES = 1500  # bytecode of functions small enough to be worth inlining wherever they are called
+_FORMAT = "4"  # raised when compiled code of the same source is no longer what it was
 _CONSTANTS = (bool, int, float, str, type(None))
 
 
@@ -105,6 +107,8 @@ class SourceSet:
 
     def _bind(self, function: Callable, name: str, value: Any, definition: ast.FunctionDef) -> Any:
         """What `name` becomes in the copy of `function`."""
+        if value is scratch:  # written for Python and for Numba already: there is nothing to rewrite
+            return value
         if isinstance(value, types.FunctionType | Dispatcher):
             return self.add(value)
         if isinstance(value, types.ModuleType):
@@ -116,6 +120,9 @@ class SourceSet:
             self._note(name, f"{value.dtype} {value.shape}", value.tobytes())
             return value
         if _is_constant(value):
+            self._note(name, repr(value))
+            return value
+        if isinstance(value, np.dtype) and value.names:
             self._note(name, repr(value))
             return value
         if isinstance(value, type) and issubclass(value, enum.Enum):
@@ -294,5 +301,10 @@ def _with_context(node: ast.Attribute | ast.Subscript, context: ast.expr_context
 
 
 def compile_wrap(function: Callable) -> Callable:
-    """`njit` as kernels want it (see `NJIT_OPTIONS`), inlined if small."""
-    return numba.njit(function, forceinline=len(function.__code__.co_code) < INLINE_BYTES, **NJIT_OPTIONS)
+    """`njit` as kernels want it (see `NJIT_OPTIONS`), inlined if small, once for all constants it is called with."""
+    small = len(function.__code__.co_code) < INLINE_BYTES
+    compiled = numba.njit(forceinline=small, **_ONLY_CALLED_COMPILED, **NJIT_OPTIONS)(function)
+    call_template = compiled.get_call_template
+    # Numba would compile `f(s, 0)` and `f(s, 1)` as two functions; LLVM, inlining, sees the constants anyway.
+    compiled.get_call_template = lambda args, kws: call_template(tuple(map(numba_types.unliteral, args)), kws)
+    return compiled

@@ -1,0 +1,1 @@
+"""Replays recordings of the original systems against the worlds: `python -m tests.parity WORLD DIR`."""
