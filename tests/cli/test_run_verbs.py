@@ -5,6 +5,7 @@ import json
 import pytest
 
 from shoal.cli import main
+from shoal.worlds.classic.presets import PRESETS
 
 FAST = [
     "--num-envs",
@@ -56,6 +57,17 @@ def test_play_makes_a_page_or_a_video(run, tmp_path, capsys):
     assert "lane 0: return" in capsys.readouterr().out
 
 
+def test_play_shows_a_world_before_anything_is_trained(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["play", "cartpole", "--num-envs", "2", "--max-steps", "30", "--force", "5"]) == 0
+    assert (tmp_path / "play_cartpole_random.html").exists()
+    first = capsys.readouterr().out
+    assert main(["play", "cartpole", "--num-envs", "2", "--max-steps", "30", "--force", "5"]) == 0
+    assert capsys.readouterr().out == first  # chance follows from the seed
+    assert main(["play", "cartpole", "--num-envs", "2", "--max-steps", "30", "--seed", "1"]) == 0
+    assert capsys.readouterr().out != first
+
+
 def test_report_is_written_again(run, capsys):
     (run / "report.html").unlink()
     assert main(["report", str(run)]) == 0
@@ -72,7 +84,8 @@ def test_help_shows_the_worlds_own_defaults(capsys):
     with pytest.raises(SystemExit):
         main(["train", "pendulum", "--help"])
     text = " ".join(capsys.readouterr().out.replace("│", " ").split())
-    assert "--algo.gamma FLOAT Discount per step. (default: 0.9)" in text
+    gamma = PRESETS["pendulum"]["ppo"]["algo"]["gamma"]
+    assert f"--algo.gamma FLOAT Discount per step. (default: {gamma})" in text
     assert "--gravity 10.0" in text
     assert "WORLD" in text
 
@@ -93,6 +106,9 @@ def test_help_shows_the_worlds_own_defaults(capsys):
         (["train", "--resume", "/no/such/run"], "There is no run folder"),
         (["eval", "/no/such/run"], "There is no run folder"),
         (["eval", "x", "--episode", "4"], "Did you mean '--episodes'?"),
+        (["eval", "cartpool"], "No run folder or world 'cartpool'. Did you mean 'cartpole'?"),
+        (["play", "cartpole", "--policy", "expert"], "cartpole brings no policy 'expert'"),
+        (["play", "cartpole", "--forse", "5"], "No option '--forse'"),
         (["report", "/"], "is no run folder"),
     ],
 )

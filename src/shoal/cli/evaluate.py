@@ -1,4 +1,4 @@
-"""`shoal eval RUN`: how good a run's agent is, on seeds that training never used."""
+"""`shoal eval RUN`: how good a run's agent or a policy is, on seeds that training never used."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import json
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from shoal.cli.options import parse
+from shoal.cli.options import not_taken, options_note, parse, split_world_options, world_options
+
+if TYPE_CHECKING:
+    from shoal.training.opening import Player
 
 
 @dataclass(frozen=True)
@@ -18,9 +21,11 @@ class EvalCommand:
     """Play episodes with a run's agent and report the mean return with its 95 % bootstrap interval."""
 
     run: Annotated[Positional[str], arg(metavar="RUN")]
-    """The run folder."""
-    episodes: int = 100
-    """Episodes to play, spread evenly over the lanes so that short ones are not favoured."""
+    """The run folder; or a world, for one of its policies or the random one."""
+    policy: Annotated[str | None, arg(metavar="NAME")] = None
+    """Which policy of the world plays, e.g. `shoal eval cartpole --policy random`."""
+    episodes: int | None = None
+    """Episodes to play (100), spread evenly over the lanes so that short ones are not favoured."""
     num_envs: int = 64
     """Lanes to play them in."""
     seed: int = 0
@@ -35,29 +40,47 @@ class EvalCommand:
     """Write the result, with every episode, to a JSON file."""
 
 
+EPISODES = 100
+
+
 def main(argv: list[str]) -> int:
     """`shoal eval RUN [OPTIONS]`."""
-    command = parse(EvalCommand, argv, "shoal eval")
+    from shoal.cli.players import open_player, world_among
+    from shoal.training.beside import keyword_options, world_part
 
-    from shoal.training.acting import Actor
-    from shoal.training.evaluate import evaluate
+    world = world_among(argv)
+    of_world = {} if world is None else world_options(world, EvalCommand)
+    evaluate_world = None if world is None else world_part(world, "evaluation", "evaluate")
+    of_evaluation = not_taken(keyword_options(evaluate_world), EvalCommand)
+    argv, asked = split_world_options(argv, of_evaluation)
+    argv, env = split_world_options(argv, of_world)
+    command = parse(EvalCommand, argv, "shoal eval", note=options_note(world or "", of_evaluation | of_world))
+
     from shoal.training.files import explained, replace_file
-    from shoal.training.opening import open_run
 
-    lanes = max(1, min(command.num_envs, command.episodes))
-    with closing(open_run(command.run, lanes, command.checkpoint, command.device)) as opened:
-        actor = Actor(opened.agent, opened.batch, deterministic=command.deterministic)
-        result = evaluate(opened.batch, actor, command.episodes, command.seed)
-        summary = {"run": str(opened.path), "world": opened.config.world, "step": opened.step, **result.summary()}
-    print(
-        f"{summary['world']}, step {summary['step']:,}: mean return {summary['mean']:.2f} "
-        f"[{summary['low']:.2f}, {summary['high']:.2f}] over {summary['episodes']} episodes "
-        f"(median {summary['median']:.2f}, {summary['min']:.2f} to {summary['max']:.2f}; "
-        f"mean length {summary['mean_length']:.1f})"
-    )
+    lanes = max(1, min(command.num_envs, command.episodes or EPISODES))
+    with closing(open_player(command, lanes, env)) as player:
+        result = evaluate_world and evaluate_world(player, command.episodes, command.seed, **asked)
+        text, values = result or _evaluate(player, command)
+    print(text)
     if command.out is not None:
-        episodes = {"returns": result.returns.tolist(), "lengths": result.lengths.tolist()}
-        asked = {"seed": command.seed, "deterministic": command.deterministic}
+        values = {**player.about, "seed": command.seed, "deterministic": command.deterministic, **asked, **values}
         with explained(f"{command.out} could not be written", "Choose another --out."):
-            replace_file(Path(command.out), json.dumps({**summary, **asked, **episodes}, indent=1) + "\n")
+            replace_file(Path(command.out), json.dumps(values, indent=1) + "\n")
     return 0
+
+
+def _evaluate(player: Player, command: EvalCommand) -> tuple[str, dict[str, Any]]:
+    """The mean return, in a sentence and as a JSON value with every episode."""
+    from shoal.training.evaluate import evaluate
+
+    episodes = EPISODES if command.episodes is None else command.episodes
+    result = evaluate(player.batch, player.act_in(player.batch), episodes, command.seed)
+    found = result.summary()
+    text = (
+        f"{player.title}: mean return {found['mean']:.2f} "
+        f"[{found['low']:.2f}, {found['high']:.2f}] over {found['episodes']} episodes "
+        f"(median {found['median']:.2f}, {found['min']:.2f} to {found['max']:.2f}; "
+        f"mean length {found['mean_length']:.1f})"
+    )
+    return text, {**found, "returns": result.returns.tolist(), "lengths": result.lengths.tolist()}

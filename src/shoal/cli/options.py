@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 from shoal.errors import ConfigError, unknown_name
 
 T = TypeVar("T")
+OF_ENVIRONMENTS = {"backend": "auto", "num_workers": "auto", "env_kwargs": "{}"}
+"""Options of `shoal.make` for any `gymnasium.Env`."""
 
 
 def parse(command: type[T], argv: list[str], prog: str, default: T | None = None, note: str = "") -> T:
@@ -90,23 +92,61 @@ def take(argv: list[str], flag: str) -> str | None:
     return value
 
 
-def split_world_options(argv: list[str], known: typing.Collection[str]) -> tuple[list[str], dict[str, Any]]:
-    """Take `--name value` out of `argv` for every name in `known`; values are JSON where they can be, else text."""
+def split_world_options(argv: list[str], known: typing.Mapping[str, Any]) -> tuple[list[str], dict[str, Any]]:
+    """Take `--name value` out of `argv` for every name in `known`, which has their defaults.
+
+    Values are JSON where they can be, else text; where the default is False or True, `--name` alone means true.
+    """
     rest, options = [], {}
-    words = iter(argv)
-    for word in words:
+    words = list(argv)
+    while words:
+        word = words.pop(0)
         name = spelled(word)[2:].replace("-", "_") if word.startswith("--") else ""
         if name not in known:
             rest.append(word)
             continue
-        value = word.split("=", 1)[1] if "=" in word else next(words, None)
-        if value is None:
+        if "=" in word:
+            value = word.split("=", 1)[1]
+        elif isinstance(known[name], bool) and (not words or words[0].lower() not in ("true", "false")):
+            value = "true"
+        elif words:
+            value = words.pop(0)
+        else:
             raise ConfigError(f"{word} needs a value.")
         try:
-            options[name] = json.loads(value)
+            options[name] = json.loads(value.lower() if isinstance(known[name], bool) else value)
         except ValueError:
             options[name] = value
     return rest, options
+
+
+def world_options(world: str, command: type) -> dict[str, Any]:
+    """Names and defaults of what the world itself can be given, e.g. parameters of a kernel; flags of `command` win."""
+    from shoal.registry import find_world, resolve
+    from shoal.training.beside import keyword_options
+    from shoal.vector.kernel import Kernel
+
+    entry = resolve(world)
+    if isinstance(entry, type) and issubclass(entry, Kernel):
+        options = {name: value for name, value in entry.params.items() if not hasattr(value, "shape")}
+    elif find_world(world) is not None:
+        options = keyword_options(entry)
+    else:
+        options = dict(OF_ENVIRONMENTS)
+    return not_taken(options, command)
+
+
+def not_taken(options: dict[str, Any], command: type) -> dict[str, Any]:
+    """The options whose flags `command` does not have itself."""
+    taken = flags(command)
+    return {name: value for name, value in options.items() if f"--{name.replace('_', '-')}" not in taken}
+
+
+def options_note(world: str, options: typing.Mapping[str, Any]) -> str:
+    """What `--help` says of them."""
+    if not options:
+        return ""
+    return f"\n\nOptions of {world}: " + ", ".join(f"--{k.replace('_', '-')} {v}" for k, v in options.items())
 
 
 def _is_number(word: str) -> bool:

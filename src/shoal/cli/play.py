@@ -1,7 +1,8 @@
-"""`shoal play RUN`: watch a run's agent, as a page with the replay player or as a video."""
+"""`shoal play RUN`: watch a run's agent or a policy, as a page with the replay player or as a video."""
 
 from __future__ import annotations
 
+import re
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,15 +10,17 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from shoal.cli.options import parse
+from shoal.cli.options import options_note, parse, split_world_options, world_options
 
 
 @dataclass(frozen=True)
 class PlayCommand:
-    """Let a run's agent play one episode in every lane, and show it."""
+    """Let a run's agent, or a policy of a world, play one episode in every lane, and show it."""
 
     run: Annotated[Positional[str], arg(metavar="RUN")]
-    """The run folder."""
+    """The run folder; or a world, to watch one of its policies or the random one."""
+    policy: Annotated[str | None, arg(metavar="NAME")] = None
+    """Which policy of the world plays, e.g. `shoal play cartpole --policy random`."""
     video: Annotated[str | None, arg(metavar="FILE")] = None
     """Write an .mp4 or .gif instead of a page."""
     num_envs: int = 4
@@ -28,31 +31,37 @@ class PlayCommand:
     """Take the likeliest action instead of drawing one."""
     checkpoint: str = "latest"
     """latest, best, or step_N."""
+    device: str | None = None
+    """Where the networks live; as in training if not given."""
     max_steps: int = 1000
     """Steps after which an endless episode is cut."""
 
 
 def main(argv: list[str]) -> int:
     """`shoal play RUN [OPTIONS]`."""
-    command = parse(PlayCommand, argv, "shoal play")
+    from shoal.cli.players import open_player, world_among
+
+    world = world_among(argv)
+    known = {} if world is None else world_options(world, PlayCommand)
+    argv, env = split_world_options(argv, known)
+    command = parse(PlayCommand, argv, "shoal play", note=options_note(world or "", known))
 
     from shoal.report.replay import play_page, record_replay
     from shoal.report.video import check_video_path, write_video
-    from shoal.training.acting import Actor
     from shoal.training.evaluate import EVAL_SEEDS
-    from shoal.training.opening import open_run
     from shoal.vector.rendering import renderer_of
 
     if command.video is not None:
         check_video_path(Path(command.video))
-    with closing(open_run(command.run, command.num_envs, command.checkpoint, autoreset_mode="disabled")) as opened:
-        actor = Actor(opened.agent, opened.batch, deterministic=command.deterministic)
-        title = f"{opened.config.world}, step {opened.step:,}"
-        replay = record_replay(opened.batch, actor, EVAL_SEEDS + command.seed, title, command.max_steps)
+    with closing(open_player(command, command.num_envs, env, autoreset_mode="disabled")) as player:
+        actor = player.act_in(player.batch)
+        replay = record_replay(player.batch, actor, EVAL_SEEDS + command.seed, player.title, command.max_steps)
         if command.video is not None:
-            print(write_video(Path(command.video), replay, renderer_of(opened.batch)))
+            print(write_video(Path(command.video), replay, renderer_of(player.batch)))
         else:
-            print(play_page(opened.path / "play.html", replay))
+            name = re.sub(r"\W+", "-", f"{player.world}_{player.name}")
+            page = Path(f"play_{name}.html") if player.run is None else player.run / "play.html"
+            print(play_page(page, replay))
     for lane in replay["lanes"]:
         print(f"lane {lane['lane']}: return {sum(lane['rewards']):.2f} in {len(lane['rewards'])} steps ({lane['end']})")
     return 0

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated
 
 from tyro.conf import arg
 
-from shoal.cli.options import flags, parse, split_world_options, take
-from shoal.registry import find_world, resolve
+from shoal.cli.options import not_taken, options_note, parse, split_world_options, take, world_options
+from shoal.registry import resolve
 from shoal.training.algos import ALGOS
+from shoal.training.beside import keyword_options, world_part
 from shoal.training.config import TrainConfig
 from shoal.training.files import read_json
 from shoal.training.run import find_run
-from shoal.training.settings import config_from, config_values, resolve_config
-
-OF_ENVIRONMENTS = {"backend": "auto", "num_workers": "auto", "env_kwargs": "{}"}
-"""Options of `shoal.make` for any `gymnasium.Env`."""
+from shoal.training.settings import config_from, config_values, preset_names, resolve_config
 
 
 @dataclass(frozen=True)
@@ -27,6 +24,8 @@ class TrainCommand:
     settings: Annotated[TrainConfig, arg(name="")]
     agent: Annotated[str, arg(name="algo", metavar="|".join(ALGOS))] = "ppo"
     """Which agent learns."""
+    preset: Annotated[str | None, arg(metavar="NAME")] = None
+    """One of the world's named sets of settings, instead of the one for the agent."""
     config: Annotated[str | None, arg(metavar="FILE")] = None
     """Settings from a JSON or TOML file, e.g. config.json of another run."""
     resume: Annotated[str | None, arg(metavar="RUN")] = None
@@ -41,13 +40,15 @@ def main(argv: list[str]) -> int:
     """`shoal train WORLD [OPTIONS]`."""
     prog = "shoal train"
     default = _defaults(argv)
-    known = world_options(default.world)
+    known = world_options(default.world, TrainCommand)
+    known_extra = not_taken(keyword_options(world_part(default.world, "training", "build_hooks")), TrainCommand)
     argv, env = split_world_options(argv, known)
-    default = replace(default, env={**default.env, **env})
-    note = f"\n\nOptions of {default.world}: " + ", ".join(f"--{k.replace('_', '-')} {v}" for k, v in known.items())
+    argv, extra = split_world_options(argv, known_extra)
+    default = replace(default, env={**default.env, **env}, extra={**default.extra, **extra})
+    note = options_note(default.world, known | known_extra) + _presets_note(default.world)
     if {"-h", "--help"} & {*argv}:
         argv = ["--help"]  # with the world among the arguments it would be left out of the help
-    command = parse(TrainCommand, argv, prog, TrainCommand(default, default.algo.name), note if known else "")
+    command = parse(TrainCommand, argv, prog, TrainCommand(default, default.algo.name), note)
 
     from shoal.training.train import train
 
@@ -68,20 +69,9 @@ def _defaults(argv: list[str]) -> TrainConfig:
     if world is not None:
         resolve(world)  # an unknown one is named before anything else happens
     algo = take(argv, "--algo")
-    return resolve_config(world, {} if algo is None else {"algo": algo}, take(argv, "--config"))
+    return resolve_config(world, {} if algo is None else {"algo": algo}, take(argv, "--config"), take(argv, "--preset"))
 
 
-def world_options(world: str) -> dict[str, Any]:
-    """Names and defaults of what the world itself can be given, e.g. parameters of a kernel."""
-    from shoal.vector.kernel import Kernel
-
-    entry = resolve(world)
-    if isinstance(entry, type) and issubclass(entry, Kernel):
-        options = {name: value for name, value in entry.params.items() if not hasattr(value, "shape")}
-    elif find_world(world) is not None:
-        keywords = inspect.signature(entry).parameters.values()
-        options = {p.name: p.default for p in keywords if p.default is not p.empty}
-    else:
-        options = dict(OF_ENVIRONMENTS)
-    taken = flags(TrainCommand)
-    return {name: value for name, value in options.items() if f"--{name.replace('_', '-')}" not in taken}
+def _presets_note(world: str) -> str:
+    names = preset_names(world)
+    return f"\n\nPresets of {world}: {', '.join(names)}" if names else ""

@@ -33,6 +33,8 @@ class TrainConfig:
     """Episodes of one evaluation."""
     env: Annotated[dict[str, Any], Suppress] = field(default_factory=dict)
     """Options of the world or of how its lanes are run, as `shoal.make` takes them."""
+    extra: Annotated[dict[str, Any], Suppress] = field(default_factory=dict)
+    """Options of what the world adds to the loop, as `build_hooks` of its `training` module takes them."""
     algo: PPOConfig = field(default_factory=PPOConfig)
     """The agent's own settings."""
 

@@ -7,7 +7,6 @@ A key nobody knows is refused with the nearest one that exists.
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import json
 import tomllib
 import types
@@ -19,12 +18,15 @@ from typing import Any
 from shoal.errors import ConfigError, unknown_name
 from shoal.registry import find_world
 from shoal.training.algos import find_algo
+from shoal.training.beside import world_part
 from shoal.training.config import TrainConfig
 
 Values = dict[str, Any]
 
 
-def resolve_config(world: str | None, given: Mapping[str, Any], file: str | Path | None = None) -> TrainConfig:
+def resolve_config(
+    world: str | None, given: Mapping[str, Any], file: str | Path | None = None, preset_name: str | None = None
+) -> TrainConfig:
     """The configuration of a run. `given` and the file are nested as config.json is; `algo` may be just a name."""
     from_file = _with_algo_table(read_config(file)) if file is not None else {}
     given = _with_algo_table(given)
@@ -32,7 +34,7 @@ def resolve_config(world: str | None, given: Mapping[str, Any], file: str | Path
     if not world:
         raise ConfigError("No world was named. Say which, e.g. `shoal train cartpole`; `shoal envs` lists them.")
     algo = given["algo"].get("name") or from_file.get("algo", {}).get("name") or "ppo"
-    values = preset(world, algo)
+    values = preset(world, algo, preset_name)
     if from_file:
         same_agent = from_file["algo"].get("name", algo) == algo
         values = merge(values, from_file if same_agent else {**from_file, "algo": {}})
@@ -55,15 +57,23 @@ def config_values(config: TrainConfig) -> Values:
     return values
 
 
-def preset(world: str, algo: str) -> Values:
-    """What the world's own `presets.PRESETS[world][algo]` says; nothing for other environments."""
+def preset(world: str, algo: str, name: str | None = None) -> Values:
+    """What the world's own `presets.PRESETS[world]` says under `name`, or under the agent's name if none is given."""
+    known = _presets(world)
+    if name is not None and name not in known:
+        raise unknown_name(f"preset of {world}", name, known, f"`shoal train {world} --help`")
+    return dict(known.get(name or algo, {}))
+
+
+def preset_names(world: str) -> list[str]:
+    """What `--preset` can be for this world."""
+    return list(_presets(world))
+
+
+def _presets(world: str) -> dict[str, Values]:
     found = find_world(world)
-    if found is None:
-        return {}
-    module = found.entry.partition(":")[0].rpartition(".")[0] + ".presets"
-    if importlib.util.find_spec(module) is None:
-        return {}
-    return dict(importlib.import_module(module).PRESETS.get(found.name, {}).get(algo, {}))
+    presets = world_part(world, "presets", "PRESETS")
+    return {} if presets is None or found is None else presets.get(found.name, {})
 
 
 def read_config(path: str | Path) -> Values:

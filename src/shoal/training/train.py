@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from shoal.errors import ConfigError, ShoalError
 from shoal.report.replay import record_replay, save_replay
 from shoal.report.run_report import write_report
 from shoal.training.acting import Actor
+from shoal.training.beside import world_hooks
 from shoal.training.checkpoint import Checkpoint, Checkpoints
 from shoal.training.config import TrainConfig
 from shoal.training.display import Display, make_display
@@ -48,6 +50,7 @@ class TrainResult:
 def train(
     world: Any = None,
     *,
+    preset: str | None = None,
     config: str | Path | None = None,
     resume: str | Path | None = None,
     runs_dir: str | Path = "runs",
@@ -61,11 +64,12 @@ def train(
 
     Args:
         world: a world's name, "package.module:Class", a Gymnasium id, an environment class, or a config file.
+        preset: one of the world's named sets of settings, instead of the one for the agent.
         config: a JSON or TOML file of settings, e.g. another run's config.json.
         resume: a run folder to continue exactly where its last checkpoint left it.
         runs_dir: where the run folder is made.
-        hooks: what a world adds to the loop (see `shoal.training.hooks`).
-        network: an `nn.Module` of your own instead of the standard one.
+        hooks: what is added to the loop (see `shoal.training.hooks`), instead of what the world itself adds.
+        network: an `nn.Module` of your own instead of the standard one or the world's.
         track: also log to "wandb" or "trackio".
         quiet: print nothing.
         settings: fields of `TrainConfig`, e.g. `num_envs=64`, `algo={"lr": 1e-3}`.
@@ -74,20 +78,24 @@ def train(
         world, config = None, world
     name = world if world is None or isinstance(world, str) else f"{world.__module__}:{world.__qualname__}"
     if resume is None:
-        resolved = resolve_config(name, settings, config)
+        resolved = resolve_config(name, settings, config, preset)
     else:
         resolved = resumed_config(find_run(resume), name, settings)
     source = resolved.world if world is None or isinstance(world, str) else world
     command = sys.argv if sys.argv and Path(sys.argv[0]).name == "shoal" else [f"shoal.train({name!r}, ...)"]
     service = None if track is None else load_service(track)
     with closing(make_batch(source, resolved, resolved.num_envs)) as batch:
-        agent = make_agent(resolved, batch, network)
+        hooks_for = partial(world_hooks, config=resolved) if hooks is None else lambda lanes: hooks
+        own_hooks, agent = hooks_for(batch), make_agent(resolved, batch, network)
         if resume is None:
             run, checkpoint = create_run(runs_dir, config_values(resolved), resolved.algo.name, command), None
         else:
             run, checkpoint = resume_run(resume)
         with run:
-            return _train(run, resolved, source, batch, agent, hooks or Hooks(), checkpoint, service, quiet)
+            title = f"{resolved.world} · {resolved.algo.name} · {resolved.num_envs} lanes"
+            display = make_display(title, resolved.total_steps, quiet)
+            run.listeners += [display] if service is None else [display, Tracker(service, run)]
+            return _train(run, resolved, source, batch, agent, own_hooks, hooks_for, checkpoint, display)
 
 
 def resumed_config(run: Path, world: str | None, settings: Mapping[str, Any]) -> TrainConfig:
@@ -117,27 +125,23 @@ def _train(
     batch: Batch,
     agent: Any,
     hooks: Hooks,
+    hooks_for: Callable[[Batch], Hooks],
     checkpoint: Checkpoint | None,
-    service: Any,
-    quiet: bool,
+    display: Display,
 ) -> TrainResult:
     """Put the pieces around the loop together, run it, and leave a report."""
-    display = make_display(f"{config.world} · {config.algo.name} · {config.num_envs} lanes", config.total_steps, quiet)
-    run.listeners.append(display)
-    if service is not None:
-        run.listeners.append(Tracker(service, run))
     eval_lanes = min(config.num_envs, config.eval_episodes)
     with (
         closing(make_batch(world, config, eval_lanes)) as eval_batch,
         closing(make_batch(world, config, REPLAY_LANES, autoreset_mode="disabled")) as replay_batch,
     ):
-        viewer = Actor(agent, replay_batch, hooks)
+        viewer = Actor(agent, replay_batch, hooks_for(replay_batch))
 
         def record(step: int) -> None:
             replay = record_replay(replay_batch, viewer, EVAL_SEEDS + config.seed, f"step {step:,}")
             save_replay(run.path, step, replay)
 
-        evaluator = Evaluator(run, eval_batch, Actor(agent, eval_batch, hooks), config, record)
+        evaluator = Evaluator(run, eval_batch, Actor(agent, eval_batch, hooks_for(eval_batch)), config, record)
         hooks = replace(hooks, callbacks=(*hooks.callbacks, evaluator))
         loop = Loop(batch, agent, config, run, hooks)
         if checkpoint is not None:

@@ -151,6 +151,11 @@ class Batch(VectorEnv):
         self._set_state(state)
         self._was_reset = True
 
+    def __del__(self) -> None:
+        """A batch that is dropped leaves nothing running. (Gymnasium 1.4 no longer does this for us.)"""
+        if not self.closed:
+            self.close()
+
     # ------------------------------------------------------------------ what a backend writes
 
     @abstractmethod

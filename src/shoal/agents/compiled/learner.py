@@ -10,6 +10,7 @@ import hashlib
 import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -62,6 +63,7 @@ class _EntryPoints(NamedTuple):
     adam: Callable[..., float]
 
 
+@cache
 def _entry_points(sources: str) -> _EntryPoints:
     """The functions that Python calls, compiled once and kept on disk.
 

@@ -62,10 +62,12 @@ class KernelBatch(Batch):
         )
         self._mode = _MODES[self.autoreset_mode]
         self._low, self._high = driver.action_bounds(self.single_action_space)
+        self._action_shape, self._action_dtype = self.action_space.shape, self.action_space.dtype
         self._params = self.kernel.param_record()
         self._state = np.zeros(self.num_envs, self.kernel.state)
         self._book = np.zeros(self.num_envs, driver.BOOK)
         self._episode = np.zeros(self.num_envs, driver.EPISODE)
+        self._done = np.zeros(self.num_envs, np.bool_)
         info_type = self.kernel.info
         self._infos = () if info_type is None else tuple(np.zeros(self.num_envs, info_type) for _ in range(2))
         self._buffers = self.empty_step()
@@ -75,7 +77,6 @@ class KernelBatch(Batch):
         self.set_lanes(**(lanes or {}))
         self._load(compiled)
         self._standing = self._standing_info()
-        self._done = np.zeros(self.num_envs, np.bool_)
         self._ended = self._ended_views()
 
     # ------------------------------------------------------------------ per-lane settings
@@ -109,7 +110,13 @@ class KernelBatch(Batch):
         return self._info(out)
 
     def _step_lanes(self, action: Array, out: Step) -> dict[str, Any]:
-        action = as_actions(action, self.single_action_space, self.num_envs)
+        if (  # most actions are right as they are, and a small batch feels every microsecond
+            type(action) is not np.ndarray
+            or action.dtype is not self._action_dtype
+            or action.shape != self._action_shape
+            or not action.flags.c_contiguous
+        ):
+            action = as_actions(action, self.single_action_space, self.num_envs)
         fixed = self._own_arguments if out is self._buffers else self._arguments(out)
         now = time.perf_counter()
         if self._crew.size == 1:
@@ -154,14 +161,14 @@ class KernelBatch(Batch):
         return self._standing if out.action_mask is None else {**self._standing, "action_mask": out.action_mask}
 
     def _ended_info(self, out: Step) -> dict[str, Any]:
-        """`_info` with the episodes that ended; the arrays are the same at every step."""
-        np.logical_or(out.terminated, out.truncated, out=self._done)
+        """`_info` with the episodes that ended."""
         info = {**self._info(out), **self._ended}
         if self._mode == driver.SAME_STEP:
             info["final_obs"] = out.final_obs
         return info
 
     def _ended_views(self) -> dict[str, Any]:
+        """The arrays about ended episodes, which are the same at every step."""
         done = self._done
         views = {"episode": {name: self._episode[name] for name in ("r", "l", "t")}, "_episode": done}
         if self._mode == driver.SAME_STEP:
@@ -175,7 +182,7 @@ class KernelBatch(Batch):
         """The arguments of `run` that stay the same as long as it writes to `out`."""
         self._check_buffers(out)
         state, book, params, episode = self._records
-        ours = (state, book, params, self._low, self._high, self._mode, episode, *self._info_records)
+        ours = (state, book, params, self._low, self._high, self._mode, episode, self._done, *self._info_records)
         theirs = (*_arrays(out.obs), out.reward, out.terminated, out.truncated, *_arrays(out.final_obs))
         return (*ours, *theirs, *(() if out.action_mask is None else (out.action_mask,)))
 

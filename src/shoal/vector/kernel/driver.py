@@ -93,7 +93,7 @@ def check(book, action, low, high, mode, lo, hi):
 
 
 @jit_cached
-def run(action, now, checked, lo, hi, GUARD, state, book, params, low, high, mode, episode, INFO, FINAL_INFO,
+def run(action, now, checked, lo, hi, GUARD, state, book, params, low, high, mode, episode, done, INFO, FINAL_INFO,
         OBS, reward, terminated, truncated, FINAL, MASK):
     if not checked:
         code = check(book, action, low, high, mode, lo, hi)
@@ -110,6 +110,7 @@ def run(action, now, checked, lo, hi, GUARD, state, book, params, low, high, mod
             reward[i] = 0.0
             terminated[i] = False
             truncated[i] = False
+            done[i] = False
         else:
             r, ends, cut = step(s, action[i], p, rng)
             if r != r:
@@ -119,6 +120,7 @@ def run(action, now, checked, lo, hi, GUARD, state, book, params, low, high, mod
             reward[i] = r
             terminated[i] = ends
             truncated[i] = cut and not ends
+            done[i] = ends or cut
             if ends or cut:
                 count += 1
                 episode[i].r = b.total

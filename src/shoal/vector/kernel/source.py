@@ -40,8 +40,8 @@ _TRUSTED_MODULES = (math, np, builtins)
 # nothing, which makes small kernels three times faster; a kernel then cannot allocate, which it must not anyway.
 NJIT_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 _ONLY_CALLED_COMPILED: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-INLINE_BYTES = 800  # bytecode of functions small enough to be worth inlining wherever they are called
-_FORMAT = "2"  # raised when compiled code of the same source is no longer what it was
+INLINE_BYTES = 1500  # bytecode of functions small enough to be worth inlining wherever they are called
+_FORMAT = "4"  # raised when compiled code of the same source is no longer what it was
 _CONSTANTS = (bool, int, float, str, type(None))
 
 

@@ -1,4 +1,7 @@
-"""Settings with which the classic worlds learn: `PRESETS[world][agent]`, what differs from the defaults."""
+"""Settings with which the classic worlds learn: `PRESETS[world][agent]`, what differs from the defaults.
+
+`tests/training/test_learning.py` shows that each reaches its threshold, from every seed it tries.
+"""
 
 from __future__ import annotations
 
@@ -14,33 +17,57 @@ PRESETS: dict[str, dict[str, dict]] = {
     "acrobot": {
         "ppo": {
             "num_envs": 64,
-            "total_steps": 1_000_000,
-            "eval_every": 200_000,
-            "algo": {"num_steps": 128, "epochs": 4, "minibatches": 8, "lr": 1e-3, "normalise_obs": True},
+            "total_steps": 500_000,
+            "eval_every": 100_000,
+            "algo": {"minibatches": 8, "lr": 1e-3, "lr_final": 0.0, "normalise_obs": True},
         }
     },
     "pendulum": {
         "ppo": {
             "num_envs": 64,
-            "total_steps": 1_000_000,
-            "eval_every": 200_000,
-            "algo": {"num_steps": 64, "epochs": 10, "minibatches": 16, "lr": 1e-3, "gamma": 0.9},
+            "total_steps": 400_000,
+            "eval_every": 100_000,
+            "algo": {
+                # a whole episode: no lane ever ends early, so a shorter rollout would show all of them in the same part
+                "num_steps": 200,
+                "epochs": 10,
+                "minibatches": 32,
+                "lr": 1e-3,
+                "lr_final": 0.0,
+                "gamma": 0.95,
+                "gae_lambda": 0.9,
+                "normalise_reward": True,
+            },
         }
     },
     "mountaincar": {
         "ppo": {
             "num_envs": 64,
-            "total_steps": 2_000_000,
-            "eval_every": 400_000,
-            "algo": {"num_steps": 64, "minibatches": 8, "lr": 1e-3, "normalise_obs": True, "normalise_reward": True},
+            "total_steps": 1_000_000,
+            "eval_every": 200_000,
+            "algo": {
+                "num_steps": 16,
+                "minibatches": 8,
+                "lr": 1e-3,
+                "lr_final": 0.0,
+                "gae_lambda": 0.98,
+                "normalise_obs": True,
+                "normalise_reward": True,
+            },
         }
     },
     "mountaincar-continuous": {
         "ppo": {
             "num_envs": 64,
-            "total_steps": 1_000_000,
-            "eval_every": 200_000,
-            "algo": {"num_steps": 128, "minibatches": 8, "lr": 1e-3, "normalise_obs": True, "normalise_reward": True},
+            "total_steps": 400_000,
+            "eval_every": 100_000,
+            "algo": {
+                "minibatches": 8,
+                "lr": 1e-3,
+                "lr_final": 0.0,
+                "normalise_obs": True,
+                "normalise_reward": True,
+            },
         }
     },
 }

@@ -1,0 +1,65 @@
+"""PPO on CartPole by Shoal and by its peers: one module each, with `start(work) -> Trainer`.
+
+All train 2 x 64 tanh networks with the same lanes, steps per rollout, epochs and minibatches. `worker` runs one of them
+in a process of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+@dataclass(frozen=True)
+class Work:
+    """What everyone has to do."""
+
+    num_envs: int
+    num_steps: int
+    epochs: int = 4
+    minibatches: int = 4
+    lr: float = 2.5e-4
+    gamma: float = 0.99
+    gae_lambda: float = 0.95
+    clip: float = 0.2
+    entropy: float = 0.01
+    seed: int = 0
+
+    @property
+    def batch_size(self) -> int:
+        """Environment steps of one iteration."""
+        return self.num_envs * self.num_steps
+
+
+@dataclass
+class Trainer:
+    """A training in progress."""
+
+    iterate: Callable[[int], None]
+    """Do so many iterations of collecting and learning."""
+    recent_return: Callable[[], float]
+    """Mean return of the last 100 episodes, or of those of the latest iteration."""
+    restart: Callable[[int], None] | None = None
+    """Begin anew from a seed without compiling again, where that matters."""
+    extras: Callable[[], dict[str, float]] = field(default=dict)
+    """More to report of the iterations since the last call."""
+
+
+class Contender(NamedTuple):
+    """A row of the table."""
+
+    name: str
+    module: str  # in this folder
+    package: str  # that must be installed
+    counts_threads: bool = True  # whether OMP_NUM_THREADS decides how many threads it uses
+
+
+CONTENDERS = (
+    Contender("shoal", "shoal_ppo", "torch"),
+    Contender("bare sgemm", "sgemm", "torch"),
+    Contender("purejaxrl style", "jax_ppo", "gymnax", counts_threads=False),
+    Contender("sb3", "sb3_ppo", "stable_baselines3"),
+    Contender("cleanrl style", "torch_ppo", "torch"),
+    Contender("torchrl", "torchrl_ppo", "torchrl"),
+)

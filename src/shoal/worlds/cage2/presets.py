@@ -1,0 +1,54 @@
+"""Settings with which CAGE2 is trained: `PRESETS["cage2"][name]`, what differs from the defaults.
+
+`ppo` (the default) is a defender in the manner of the challenge's winning entry. `original` follows a workflow with the
+settings of the system that workflows come from; `fast` does so with settings that learn in a fraction of the time.
+"""
+
+from __future__ import annotations
+
+_WORKFLOW = {"workflow": "critical_first", "alignment_weight": 30.0}
+
+PRESETS: dict[str, dict[str, dict]] = {
+    "cage2": {
+        "ppo": {
+            "num_envs": 128,
+            "total_steps": 5_000_000,
+            "eval_every": 1_000_000,
+            "eval_episodes": 200,
+            "checkpoint_every": 1_000_000,
+            "env": {"actions": "reduced", "scan_memory": True, "decoy_memory": True},
+            "algo": {
+                "num_steps": 100,
+                "minibatches": 8,
+                "lr": 1e-3,
+                "lr_final": 1e-4,
+                "entropy": 0.01,
+                "entropy_final": 0.001,
+            },
+        },
+        "original": {
+            "num_envs": 25,
+            "total_steps": 125_000,  # 50 episodes of 100 steps in every lane
+            "eval_episodes": 100,
+            "env": _WORKFLOW,
+            "algo": {
+                "num_steps": 100,
+                "epochs": 4,
+                "minibatches": 1,
+                "lr": 2e-3,
+                "gamma": 0.99,
+                "gae_lambda": 1.0,
+                "clip": 0.2,
+                "entropy": 0.01,
+                "normalise_reward": True,
+            },
+        },
+        "fast": {
+            "num_envs": 50,
+            "total_steps": 1_000_000,
+            "eval_episodes": 100,
+            "env": _WORKFLOW,
+            "algo": {"num_steps": 100, "minibatches": 4, "lr": 2e-3, "entropy": 0.01, "normalise_reward": True},
+        },
+    },
+}

@@ -1,0 +1,49 @@
+"""What the negotiating agent sees: one row per booked request, and the one now asking in the last row."""
+
+from __future__ import annotations
+
+import gymnasium as gym
+import numpy as np
+
+from shoal.worlds.dvrp.city import City
+from shoal.worlds.dvrp.offers import ACTIONS, MINUTES
+from shoal.worlds.dvrp.settings import Settings
+
+COLUMNS = ("pickup_cell", "pickup_earliest", "pickup_latest", "dropoff_cell", "dropoff_earliest", "dropoff_latest")
+
+
+class Encoder:
+    """Turns the raw table [B, n, 6] of cells and minutes into the observation that the settings ask for."""
+
+    def __init__(self, city: City, settings: Settings) -> None:
+        self._settings, n = settings, settings.customers
+        high = np.array([city.num_cells, MINUTES, MINUTES] * 2, np.float32)
+        self._scale = 1 / high
+        self._xy = np.asarray(city.coordinates(), np.float32) / 10  # tens of km: about -1 to 1 in a city
+        if settings.obs_mode == "raw":
+            self.space: gym.Space = gym.spaces.Box(np.float32(0), np.broadcast_to(high, (n, 6)), dtype=np.float32)
+            return
+        spaces: dict[str, gym.Space] = {
+            "requests": gym.spaces.Box(0, 1, (n, 6), np.float32),
+            "progress": gym.spaces.Box(0, 1, (1,), np.float32),
+            "mask": gym.spaces.Box(0, 1, (len(ACTIONS),), np.float32),
+        }
+        if settings.coordinates:
+            reach = float(np.abs(self._xy).max())
+            spaces["coordinates"] = gym.spaces.Box(-reach, reach, (n, 4), np.float32)
+        self.space = gym.spaces.Dict(spaces)
+
+    def encode(self, table: np.ndarray, step: np.ndarray, mask: np.ndarray) -> np.ndarray | dict[str, np.ndarray]:
+        """The observation of raw `table` [B, n, 6] after `step` [B] bookings, under `mask` [B, 16]."""
+        if self._settings.obs_mode == "raw":
+            return table
+        obs: dict[str, np.ndarray] = {
+            "requests": table * self._scale,
+            "progress": (step[:, None] / self._settings.customers).astype(np.float32),
+            "mask": mask.astype(np.float32),
+        }
+        if self._settings.coordinates:
+            ends = self._xy[table[..., ::3].astype(np.int64)]  # [B, n, 2, 2]
+            filled = table[..., 4:5] > 0  # a dropoff never opens at midnight
+            obs["coordinates"] = ends.reshape(*table.shape[:2], 4) * filled
+        return obs

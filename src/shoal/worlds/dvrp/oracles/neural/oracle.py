@@ -1,0 +1,180 @@
+"""The neural oracle: weights, the city they were trained for, and decoding of whole batches."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from shoal.errors import ConfigError
+from shoal.vector.oracle import Oracle
+from shoal.worlds.dvrp.city import City
+from shoal.worlds.dvrp.fleet import Fleet
+from shoal.worlds.dvrp.oracles.neural import construction, decoding
+from shoal.worlds.dvrp.oracles.neural.construction import Problem
+from shoal.worlds.dvrp.oracles.neural.model import Architecture, AttentionModel, Memory
+from shoal.worlds.dvrp.solution import Solution, check_request_sets
+
+Decoding = Literal["greedy", "sample", "multistart", "best_of_k"]
+SHIPPED = "neural.safetensors"
+
+
+class NeuralOracle:
+    """Builds all routes of all rows together: one pass of the encoder, at most 3n steps of the decoder.
+
+    Decodings: `greedy`; `sample` (one draw from the policy); `multistart` (greedy from `samples` different first
+    pickups, the best of them); `best_of_k` (greedy and `samples` - 1 draws, the best of them). Random numbers do not
+    depend on the row, so a batch and its rows one by one give the same routes.
+    """
+
+    name = "neural"
+
+    def __init__(
+        self,
+        city: City,
+        fleet: Fleet,
+        checkpoint: str | Path | None = None,
+        decoding: Decoding = "greedy",
+        samples: int = 16,
+        seed: int = 0,
+        chunk: int | None = None,
+        device: str = "cpu",
+        model: AttentionModel | None = None,
+    ) -> None:
+        if decoding not in get_args(Decoding):
+            raise ConfigError(f"decoding={decoding!r} is unknown. Use one of {', '.join(get_args(Decoding))}.")
+        if samples < 1:
+            raise ConfigError(f"samples={samples}: use at least 1.")
+        self.city, self.fleet, self.decoding, self.samples, self.seed = city, fleet, decoding, samples, seed
+        self.device = torch.device(device)
+        self.model = (model or load_model(checkpoint, city)).to(self.device).eval()
+        self._seconds = torch.as_tensor(city.duration, dtype=torch.float32, device=self.device)
+        price = fleet.price(city) / fleet.unit
+        self._price = torch.as_tensor(price, dtype=torch.float32, device=self.device)
+        self._xy = torch.as_tensor(city.coordinates() / 10, dtype=torch.float32, device=self.device)
+        self._rows = Oracle(self._solve_rows, name=self.name, chunk=chunk)
+
+    def solve(self, cells: np.ndarray, tw: np.ndarray, node_mask: np.ndarray | None = None) -> Solution:
+        """Plans from scratch: cells [B, N], tw [B, N, 2] seconds."""
+        booked = check_request_sets(self.city, self.fleet, cells, tw, node_mask)
+        return self.insert(np.zeros((len(cells), 3 * booked.shape[1] + 1), np.int16), cells, tw, booked)
+
+    def insert(
+        self, plan: np.ndarray, cells: np.ndarray, tw: np.ndarray, booked: np.ndarray, group: int = 1
+    ) -> Solution:
+        """Plans for what is booked. The model plans anew each time, so `plan` only says how long routes may be."""
+        size = int(np.flatnonzero(booked.any(0)).max(initial=-1)) + 1
+        nodes = 2 * size + 1
+        routes = np.zeros_like(plan)
+        found = self._rows(cells[:, :nodes], tw[:, :nodes], np.ascontiguousarray(booked[:, :size]))
+        routes[:, : found.shape[1]] = found
+        return Solution(*price_routes(self.city, self.fleet, cells, routes), routes)
+
+    # ------------------------------------------------------------------ decoding
+
+    @torch.inference_mode()
+    def _solve_rows(self, cells: np.ndarray, tw: np.ndarray, booked: np.ndarray) -> np.ndarray:
+        problem, memory = self.read(cells, tw, booked)
+        if self.decoding == "greedy":
+            return decoding.rollout(self.model, memory, problem).sequence.cpu().numpy().astype(np.int16)
+        tries = 1 if self.decoding == "sample" else self.samples
+        first = _starts(problem, tries) if self.decoding == "multistart" else None
+        noise = None if first is not None else self._noise(tries)
+        many, memories = decoding.repeat(problem, memory, tries)
+        found = decoding.rollout(self.model, memories, many, noise, first)
+        excess = (found.vehicles - self.fleet.size).clamp(min=0)
+        cost = (found.length + self.fleet.vehicle_penalty * excess).reshape(len(cells), tries)
+        best = found.sequence.reshape(len(cells), tries, -1)[torch.arange(len(cells)), cost.argmin(1)]
+        return best.cpu().numpy().astype(np.int16)
+
+    def read(self, cells: np.ndarray, tw: np.ndarray, booked: np.ndarray) -> tuple[Problem, Memory]:
+        """Encode request sets: cells [B, N], tw [B, N, 2], booked [B, n]."""
+        place = torch.as_tensor(cells.astype(np.int64), device=self.device)
+        windows = torch.as_tensor(tw.astype(np.float32), device=self.device)
+        wanted = torch.as_tensor(np.insert(np.repeat(booked, 2, axis=1), 0, True, axis=1), device=self.device)
+        fleet = self.fleet
+        problem = construction.make_problem(
+            place, windows, wanted, self._seconds, self._price, fleet.capacity, float(fleet.service_time), fleet.size
+        )
+        return problem, self.model.encode(problem, self._xy[place])
+
+    def _noise(self, tries: int) -> decoding.Noise:
+        """The same draws for every request set; the first of several tries goes without, which makes it greedy."""
+
+        def draw(step: int, rows: Tensor, nodes: int) -> Tensor:
+            rng = np.random.Generator(np.random.Philox(key=[self.seed, step]))
+            gumbel = -np.log(-np.log(rng.random((nodes, tries))))  # nodes first: more nodes leave the others alone
+            if tries > 1:
+                gumbel[:, 0] = 0.0
+            noise = torch.as_tensor(gumbel.T.astype(np.float32), device=rows.device)
+            return noise[rows % tries]
+
+        return draw
+
+
+def _starts(problem: Problem, tries: int) -> Tensor:
+    """[B * tries] first pickups: the earliest ones, each once, then again from the beginning."""
+    opens = torch.where(problem.wanted, problem.opens, torch.inf)[:, 1::2]
+    order = opens.sort(dim=1, stable=True).indices
+    count = problem.wanted[:, 1::2].sum(1, keepdim=True).clamp(min=1)
+    turn = torch.arange(tries, device=opens.device) % count
+    return (2 * order.gather(1, turn) + 1).flatten()
+
+
+def price_routes(city: City, fleet: Fleet, cells: np.ndarray, routes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Exact cost [B] and vehicles [B] of flat routes [B, T] over cells [B, N]."""
+    stops = np.pad(routes.astype(np.int64), ((0, 0), (1, 1)))
+    place = np.where(stops > 0, np.take_along_axis(cells, stops, 1), city.depot)
+    vehicles = ((stops[:, :-1] == 0) & (stops[:, 1:] > 0)).sum(1)
+    driven = fleet.price(city)[place[:, :-1], place[:, 1:]].sum(1, dtype=np.int64)
+    return (driven + fleet.penalty * np.maximum(vehicles - fleet.size, 0)) / fleet.unit, vehicles
+
+
+# ---------------------------------------------------------------------- checkpoints
+
+
+def save_model(path: str | Path, model: AttentionModel, city: City, sizes: tuple[int, int], command: str) -> None:
+    """Write weights in half precision, with the architecture, the city, the range of sizes and how they were made."""
+    from safetensors.torch import save_file
+
+    about = {
+        "architecture": json.dumps(model.config()),
+        "city": city.identity,
+        "sizes": json.dumps(sizes),
+        "command": command,
+    }
+    save_file({name: tensor.half().contiguous() for name, tensor in model.state_dict().items()}, path, about)
+
+
+def load_model(path: str | Path | None, city: City) -> AttentionModel:
+    """The model in a checkpoint (the one that comes with Shoal if None); refused if it was trained in another city."""
+    if path is None:
+        with as_file(files("shoal.worlds.dvrp") / SHIPPED) as shipped:
+            return _load(shipped, city)
+    return _load(Path(path), city)
+
+
+def _load(path: Path, city: City) -> AttentionModel:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, "pt") as file:
+            about: dict[str, Any] = file.metadata() or {}
+            weights = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
+    except (OSError, SafetensorError) as error:
+        raise ConfigError(f"{path} is no oracle checkpoint: {error}.") from None
+    if "architecture" not in about:
+        raise ConfigError(f"{path} holds tensors but no oracle: its architecture is missing.")
+    if about.get("city") != city.identity:
+        raise ConfigError(
+            f"The oracle in {path.name} was trained in city {about.get('city')}, and this is city {city.identity}. "
+            "Train one here with `shoal oracle-train dvrp`, or use the oracle 'ruin', which knows every city."
+        )
+    model = AttentionModel(Architecture(**json.loads(about["architecture"])))
+    model.load_state_dict(weights)
+    return model

@@ -1,0 +1,103 @@
+"""Incremental routing on the CPU: cheapest insertion into the present plan, then ruin and recreate."""
+
+from __future__ import annotations
+
+import itertools
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from shoal.errors import ConfigError
+from shoal.worlds.dvrp.city import City
+from shoal.worlds.dvrp.fleet import Fleet
+from shoal.worlds.dvrp.oracles import compiled
+from shoal.worlds.dvrp.solution import Solution, check_request_sets
+
+DEFAULT_ITERATIONS = 30
+
+
+class RuinOracle:
+    """Keeps what is booked and improves it a little with every new request.
+
+    Deterministic: the random numbers follow from (seed, request) alone, so a batch and its rows one by one give the
+    same routes. `iterations` after every request is the dial of quality; 0 is cheapest insertion alone.
+    """
+
+    name = "ruin"
+
+    def __init__(
+        self, city: City, fleet: Fleet, iterations: int = DEFAULT_ITERATIONS, seed: int = 0, num_threads: int = 1
+    ) -> None:
+        if iterations < 0 or num_threads < 1:
+            raise ConfigError(f"iterations={iterations} and num_threads={num_threads}: use at least 0 and 1.")
+        self.city, self.fleet, self.iterations, self.seed = city, fleet, iterations, seed
+        self._terms = make_terms(city, fleet)
+        self._num_threads = num_threads
+        self._pool = ThreadPoolExecutor(num_threads - 1, "shoal-routing") if num_threads > 1 else None
+
+    def solve(self, cells: np.ndarray, tw: np.ndarray, node_mask: np.ndarray | None = None) -> Solution:
+        """Plans from scratch, by booking the requests one by one: cells [B, N], tw [B, N, 2] seconds."""
+        active = check_request_sets(self.city, self.fleet, cells, tw, node_mask)
+        nothing = np.zeros((len(cells), 3 * active.shape[1] + 1), np.int16)
+        return self.insert(nothing, cells, tw, active)
+
+    def insert(
+        self, plan: np.ndarray, cells: np.ndarray, tw: np.ndarray, booked: np.ndarray, group: int = 1
+    ) -> Solution:
+        """Serve what is booked and not yet in the plan.
+
+        Args:
+            plan: [B, T] routes as in `Solution`; left as it is.
+            cells: [B, N]; tw: [B, N, 2] seconds.
+            booked: [B, n] bool, the requests to serve.
+            group: so many consecutive rows are one lane under different windows; they share the plans they find, so
+                that their costs differ by what the windows do and not by what the search did.
+        """
+        routes = plan.astype(np.int16)
+        cost, vehicles = np.empty(len(plan), np.int64), np.empty(len(plan), np.int64)
+        rows = (routes, cost, vehicles, _int32(cells), _int32(tw), np.ascontiguousarray(booked))
+        lanes = len(plan) // group
+        edges = [lanes * part // self._num_threads * group for part in range(self._num_threads + 1)]
+        parts = [[array[lo:hi] for array in rows] for lo, hi in itertools.pairwise(edges)]
+        others = [self._pool.submit(self._route, part, group) for part in parts[1:]] if self._pool else []
+        self._route(parts[0], group)
+        for other in others:
+            other.result()
+        return Solution(cost / self.fleet.unit, vehicles, routes)
+
+    def _route(self, part: list[np.ndarray], group: int) -> None:
+        routes, cost, vehicles, cells, tw, booked = part
+        compiled.extend(routes, cost, vehicles, cells, tw, booked, self.iterations, self.seed, self._terms)
+        if group > 1:
+            compiled.share(routes, cost, vehicles, cells, tw, booked, group, self._terms)
+
+
+class InsertionOracle(RuinOracle):
+    """Cheapest insertion alone: the quickest plan, and the yardstick of the others."""
+
+    name = "insertion"
+
+    def __init__(self, city: City, fleet: Fleet, num_threads: int = 1) -> None:
+        super().__init__(city, fleet, iterations=0, num_threads=num_threads)
+
+
+def make_terms(city: City, fleet: Fleet) -> compiled.Terms:
+    """City and fleet as compiled code takes them. Search settings scale with the city's own distances."""
+    price = np.ascontiguousarray(fleet.price(city), np.int32)
+    apart = ~np.eye(city.num_cells, dtype=bool)
+    mean_price, mean_seconds = price[apart].mean(), city.duration[apart].mean()
+    return compiled.Terms(
+        price,
+        np.ascontiguousarray(city.duration, np.int32),
+        city.depot,
+        fleet.capacity,
+        fleet.service_time,
+        fleet.size,
+        fleet.penalty,
+        max(1, round(mean_price / (2 * max(mean_seconds, 1)))),
+        0.4 * float(mean_price),
+    )
+
+
+def _int32(array: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(array, np.int32)

@@ -1,0 +1,112 @@
+"""What workflow-conditioned training writes down, and when it ends."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from shoal.errors import ConfigError
+from shoal.worlds.cage2.hooks import StopRules, WorkflowMonitor, make_hooks
+
+LANES = 4
+WORKFLOWS = np.array([[0, 1, 2, 3, 4], [4, 3, 2, 1, 0]] * 2)
+LOOP = SimpleNamespace(batch=SimpleNamespace(lane_state={"workflow": WORKFLOWS}))
+
+
+def end_episodes(monitor, compliance, lanes=slice(None), fixes=5.0):
+    """Let episodes end in `lanes`, with these rates of compliance [B]."""
+    ended = np.zeros(LANES, bool)
+    ended[lanes] = True
+    values = {"env_return": np.full(LANES, -20.0), "alignment": 30 * np.asarray(compliance, float)}
+    final = {**values, "compliance": np.asarray(compliance, float), "fixes": np.full(LANES, fixes)}
+    monitor.after_step(0, SimpleNamespace(num_envs=LANES), {"final_info": final, "_final_info": ended})
+
+
+def test_quantities_are_logged_apart():
+    monitor = WorkflowMonitor()
+    monitor.after_step(0, SimpleNamespace(num_envs=LANES), {})
+    assert monitor.after_iteration(LOOP) == {}
+    end_episodes(monitor, [0.2, 0.4, 0.6, 0.8])
+    means = monitor.after_iteration(LOOP)
+    assert means == pytest.approx(
+        {"rollout/env_return": -20, "rollout/alignment": 15, "rollout/compliance": 0.5, "rollout/fixes": 5}
+    )
+    assert monitor.after_iteration(LOOP) == {}  # nothing is counted twice
+
+
+def test_the_threshold_holds_for_every_workflow():
+    monitor = WorkflowMonitor(StopRules(compliance=0.9, min_episodes=4))
+    end_episodes(monitor, [1.0, 0.8, 1.0, 0.9])  # the second workflow has 0.85 on average
+    assert monitor.reason_to_stop(LOOP) is None
+    end_episodes(monitor, [1.0, 0.9, 1.0, 0.9])
+    assert "0.900 reached 0.9 after 8 episodes" in monitor.reason_to_stop(LOOP)
+
+
+@pytest.mark.parametrize(
+    ("rules", "lanes", "fixes"),
+    [
+        (StopRules(0.9, min_episodes=5), slice(None), 5),  # too few episodes
+        (StopRules(0.9, min_episodes=1, min_fixes=21), slice(None), 5),  # too few fixes
+        (StopRules(0.9, min_episodes=1), [0, 1], 50),  # two lanes are in their first episode
+    ],
+)
+def test_compliance_is_not_believed_too_early(rules, lanes, fixes):
+    monitor = WorkflowMonitor(rules)
+    end_episodes(monitor, np.ones(LANES), lanes, fixes)
+    assert monitor.reason_to_stop(LOOP) is None
+
+
+def test_a_plateau_and_a_cap_end_the_run():
+    monitor = WorkflowMonitor(StopRules(patience=2, max_episodes=100))
+    for rate in (0.3, 0.305, 0.308):
+        end_episodes(monitor, np.full(LANES, rate))
+        monitor.after_iteration(LOOP)
+    assert "not risen above 0.300 for 2 updates" in monitor.reason_to_stop(LOOP)
+    monitor = WorkflowMonitor(StopRules(max_episodes=8))
+    end_episodes(monitor, np.ones(LANES))
+    assert monitor.reason_to_stop(LOOP) is None
+    end_episodes(monitor, np.ones(LANES))
+    assert "all 8 episodes done" in monitor.reason_to_stop(LOOP)
+
+
+def test_it_goes_on_where_it_was_saved():
+    rules = StopRules(compliance=0.9, patience=3, min_episodes=12)
+    first, second = WorkflowMonitor(rules), WorkflowMonitor(rules)
+    for rate in (0.5, 0.95):
+        end_episodes(first, np.full(LANES, rate))
+        first.after_iteration(LOOP)
+    second.load_state_dict(first.state_dict())
+    for monitor in (first, second):
+        end_episodes(monitor, np.full(LANES, 0.93))
+        monitor.after_iteration(LOOP)
+    assert first.reason_to_stop(LOOP) == second.reason_to_stop(LOOP) is not None
+
+
+def test_rules_need_a_workflow_and_sensible_numbers():
+    assert make_hooks({}) == {}
+    with pytest.raises(ConfigError, match="--workflow"):
+        make_hooks({}, stop_compliance=0.9)
+    with pytest.raises(ConfigError, match="no rate"):
+        make_hooks({"workflow": 0}, stop_compliance=1.5)
+    with pytest.raises(ConfigError, match="at least 1"):
+        make_hooks({"workflow": 0}, patience=0)
+
+
+def test_training_from_the_command_line_follows_a_workflow(tmp_path):
+    from shoal.cli import main
+
+    words = "--preset original --total-steps 15000 --eval-episodes 4 --max-episodes 50 --workflow balanced"
+    assert main(["train", "cage2", *words.split(), "--runs-dir", str(tmp_path)]) == 0
+    (run,) = tmp_path.iterdir()
+    config = json.loads((run / "config.json").read_text())
+    assert config["env"]["workflow"] == "balanced"
+    assert config["extra"] == {"max_episodes": 50}
+    rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    assert rows[-1]["step"] == 5000  # 50 episodes of 100 steps
+    last = rows[-1]
+    assert last["rollout/ep_rew_mean"] <= 0
+    assert 0 <= last["rollout/compliance"] <= 1
+    assert last["rollout/alignment"] == pytest.approx(30 * last["rollout/compliance"], rel=1e-3)

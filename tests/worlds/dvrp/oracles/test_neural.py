@@ -1,0 +1,141 @@
+"""The neural oracle: valid routes whatever the weights, identical alone and in a batch, and trainable."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from shoal.errors import ConfigError  # noqa: E402
+from shoal.worlds.dvrp.city import synthetic_city  # noqa: E402
+from shoal.worlds.dvrp.config import Place, make_scenario  # noqa: E402
+from shoal.worlds.dvrp.fleet import Fleet  # noqa: E402
+from shoal.worlds.dvrp.instances import book  # noqa: E402
+from shoal.worlds.dvrp.oracles.neural import construction, decoding, training  # noqa: E402
+from shoal.worlds.dvrp.oracles.neural.model import Architecture, AttentionModel  # noqa: E402
+from shoal.worlds.dvrp.oracles.neural.oracle import NeuralOracle, load_model, save_model  # noqa: E402
+from shoal.worlds.dvrp.oracles.ruin import RuinOracle  # noqa: E402
+from shoal.worlds.dvrp.solution import find_violations  # noqa: E402
+
+SCENARIO = make_scenario(Place(), Fleet())
+CITY = SCENARIO.city
+
+
+def tiny_model(seed=0):
+    torch.manual_seed(seed)
+    return AttentionModel(Architecture(width=16, heads=2, layers=1, hidden=32)).eval()
+
+
+def untrained(fleet=SCENARIO.fleet, **options):
+    return NeuralOracle(CITY, fleet, model=tiny_model(), **options)
+
+
+def some_sets(count, customers, seed=0):
+    rng = np.random.default_rng(seed)
+    return book(SCENARIO, rng.integers(0, 2**40, count), rng.integers(0, 16, (count, customers)))[:2]
+
+
+@pytest.mark.parametrize("decoding_name", ["greedy", "sample", "multistart", "best_of_k"])
+@pytest.mark.parametrize(("capacity", "service"), [(1, 0), (2, 60), (4, 0), (6, 0)])
+def test_nobody_is_stranded_whatever_the_weights(decoding_name, capacity, service):
+    fleet = Fleet(capacity=capacity, service_time=service)
+    cells, tw = some_sets(8, 12, seed=capacity)
+    tw[:, 2::2, 1] += 300 * (service > 0)
+    solution = untrained(fleet, decoding=decoding_name, samples=3).solve(cells, tw)
+    assert find_violations(solution, CITY, fleet, cells, tw) == []
+
+
+def test_only_masked_requests_are_served():
+    cells, tw = some_sets(5, 8)
+    mask = np.ones(cells.shape, np.bool_)
+    mask[:, 5:7] = mask[2, 9:] = False
+    solution = untrained().solve(cells, tw, mask)
+    assert find_violations(solution, CITY, SCENARIO.fleet, cells, tw, mask) == []
+
+
+@pytest.mark.parametrize("decoding_name", ["greedy", "best_of_k"])
+def test_a_batch_and_its_rows_one_by_one_give_the_same_routes(decoding_name):
+    oracle = untrained(decoding=decoding_name, samples=3)
+    cells, tw = some_sets(16, 10)
+    together = oracle.solve(cells, tw)
+    for row in range(16):
+        alone = oracle.solve(cells[row : row + 1], tw[row : row + 1])
+        np.testing.assert_array_equal(alone.routes[0], together.routes[row])
+
+
+def test_pieces_change_nothing():
+    cells, tw = some_sets(10, 8)
+    whole, pieces = untrained().solve(cells, tw), untrained(chunk=3).solve(cells, tw)
+    np.testing.assert_array_equal(whole.routes, pieces.routes)
+
+
+def test_more_tries_are_never_worse():
+    cells, tw = some_sets(12, 10)
+    greedy = untrained().solve(cells, tw).cost
+    assert (untrained(decoding="best_of_k", samples=6).solve(cells, tw).cost <= greedy + 1e-9).all()
+
+
+def test_every_good_plan_can_be_said():
+    """With hindsight, each choice of a plan by the compiled oracle is allowed by the witness mask."""
+    cells, tw = some_sets(24, 15)
+    plan = training.canonical(RuinOracle(CITY, SCENARIO.fleet, 20).solve(cells, tw).routes, tw)
+    problem, _ = untrained().read(cells, tw, np.ones((24, 15), np.bool_))
+    sequence = torch.as_tensor(plan.astype(np.int64))
+    seen = decoding.replay(problem, sequence, hindsight=True)
+    chosen = seen.allowed.gather(2, sequence[:, : seen.allowed.shape[1], None])[..., 0]
+    assert chosen[seen.going].all()
+    assert not seen.going[:, -1].all() or seen.going.shape[1] == sequence.shape[1]
+
+
+def test_replaying_a_sample_gives_its_probability():
+    oracle = untrained()
+    cells, tw = some_sets(6, 7)
+    plan, cost = training.sample_plans(oracle, cells, tw, 3, torch.Generator().manual_seed(0))
+    assert cost.shape == (6, 3)
+    log_prob, going = training.score_plans(oracle, cells, tw, plan, hindsight=False, samples=3)
+    assert (log_prob[going] > -50).all()  # no draw was forbidden
+    assert not log_prob[~going].any()
+    assert log_prob.requires_grad
+
+
+def test_detours_of_moves_are_what_they_cost():
+    """The feature `extra` of a pickup is the price of serving it now, against dropping everybody off first."""
+    cells, tw = some_sets(5, 4)
+    problem, _ = untrained().read(cells, tw, np.ones((5, 4), np.bool_))
+    state = construction.begin(problem)
+    moves = construction.look(problem, state)
+    price = problem.price
+    alone = price[:, 0, 1::2] + price[:, 1::2, 2::2].diagonal(dim1=1, dim2=2) + price[:, 2::2, 0]
+    torch.testing.assert_close(moves.features[:, 1::2, 4] * 10, alone.clamp(-20, 40))
+
+
+def test_training_learns_and_checkpoints_carry_their_city(tmp_path):
+    said = []
+    config = training.TrainOracle(
+        customers=5, imitation_sets=512, imitation_passes=3, epochs=1, batches=3, batch_size=64, width=16
+    )
+    model = training.train(SCENARIO, config, said.append)
+    gaps = [float(line.split("ruin-200 ")[1].split(" %")[0]) for line in said]
+    losses = [float(line.split("loss ")[1].split(",")[0]) for line in said if "loss" in line]
+    assert gaps[-1] < gaps[0]
+    assert losses[-1] < losses[0]
+    path = tmp_path / "oracle.safetensors"
+    save_model(path, model, CITY, (1, 5), "a test")
+    cells, tw = some_sets(8, 5)
+    loaded = NeuralOracle(CITY, SCENARIO.fleet, checkpoint=path).solve(cells, tw)
+    assert find_violations(loaded, CITY, SCENARIO.fleet, cells, tw) == []
+    with pytest.raises(ConfigError, match="was trained in city"):
+        load_model(path, synthetic_city(8))
+    (tmp_path / "noise.safetensors").write_bytes(b"not a checkpoint")
+    with pytest.raises(ConfigError, match="is no oracle checkpoint"):
+        load_model(tmp_path / "noise.safetensors", CITY)
+
+
+def test_bad_options_are_refused():
+    with pytest.raises(ConfigError, match="decoding='best' is unknown"):
+        untrained(decoding="best")
+    with pytest.raises(ConfigError, match="samples=0"):
+        untrained(samples=0)
+    with pytest.raises(ConfigError, match="leave nothing to do"):
+        training.TrainOracle(imitation_sets=0, epochs=0)
+    with pytest.raises(ConfigError, match="does not divide"):
+        training.TrainOracle(batch_size=10, samples=3)
