@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -53,6 +53,7 @@ class Negotiation:
         self._schedule(loop)
         self._epoch_began = time.perf_counter()
         epochs = config.num_iterations
+        assert self.learner is not None
         self._say(
             f"Negotiating time windows: {epochs * num_envs:,} episodes in {num_envs} parallel environments, "
             f"{epochs} epochs (1 epoch = {num_envs} episodes), {customers} customers, device {config.device}, "
@@ -177,7 +178,7 @@ def epoch_line(loop: Any, metrics: Mapping[str, float], steps_per_s: float) -> s
 def make_hooks(
     env: Mapping[str, Any],
     *,
-    embedding: str = "embedding",
+    embedding: Literal["embedding", "filter", "none"] = "embedding",
     use_purpose: bool = False,
     background: bool = False,
     epsilon: float = 0.2,

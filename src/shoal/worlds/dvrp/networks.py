@@ -22,6 +22,8 @@ class OfferNetwork(nn.Module):
 
     state_size = 0
 
+    shifts: Tensor
+
     def __init__(self, space: gym.spaces.Dict, width: int = 64) -> None:
         super().__init__()
         num_customers = int(space["customer"].n)  # type: ignore[attr-defined]
@@ -33,10 +35,16 @@ class OfferNetwork(nn.Module):
         self.offer = nn.Linear(_OFFER_FEATURES, width)
         self.joint = nn.Sequential(nn.Linear(2 * width, width), nn.Tanh(), nn.Linear(width, 1))
         self.critic = nn.Sequential(
-            nn.Linear(situation + requests, 2 * width), nn.Tanh(), nn.Linear(2 * width, width), nn.Tanh(), nn.Linear(width, 1)
+            nn.Linear(situation + requests, 2 * width),
+            nn.Tanh(),
+            nn.Linear(2 * width, width),
+            nn.Tanh(),
+            nn.Linear(width, 1),
         )
-        nn.init.zeros_(self.joint[-1].bias)
-        nn.init.normal_(self.joint[-1].weight, std=0.01)
+        last = self.joint[-1]
+        assert isinstance(last, nn.Linear)
+        nn.init.zeros_(last.bias)
+        nn.init.normal_(last.weight, std=0.01)
         self.register_buffer("shifts", torch.as_tensor(abs(ACTIONS) / 30.0, dtype=torch.float32), persistent=False)
 
     def forward(self, obs: dict[str, Tensor], state: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor | None]:

@@ -25,7 +25,6 @@ from shoal.worlds.kg.queries import make_source
 
 _INFOS = ("depth", "label", "query", "query_depth", "item", "success", "idle", "n_successors", "n_cut", "n_skipped")
 _METADATA = {
-    "network": "shoal.worlds.kg.network:make_network",
     "renderer": "shoal.worlds.kg.rendering:PROOFS",
 }
 _LOOK_AFTER = 4096  # states seen before judging whether max_states is too small
@@ -159,6 +158,26 @@ class KGBatch(Batch):
             self.lanes.state.copy(), rows, owner, start, np.where(which, self.lanes.num_actions, 0).astype(np.int32)
         )
 
+    def branch(self, target: np.ndarray, parent: np.ndarray, state: np.ndarray) -> None:
+        """Lanes `target` [r] go on from lanes `parent` [r] with the states [r, A, 3]."""
+        lanes = self.lanes
+        for array in (lanes.query, lanes.history, lanes.num_past, lanes.episode_key):
+            array[target] = array[parent]
+        lanes.state[target] = state
+        flat = state.reshape(len(state), -1).astype(np.int64)
+        code = (flat * self._tables.multiplier[: flat.shape[1]]).sum(1)
+        lanes.history[target, lanes.num_past[target]] = code
+        lanes.num_past[target] += 1
+
+    def close_twins(self, states: np.ndarray) -> np.ndarray:
+        """States [r, A, 3] as the lanes enter them: a `_kge` twin in front counts as proved."""
+        closed = states.copy()
+        twin = states[:, 0, 0] > self._settings.end_true
+        closed[twin] = np.roll(states[twin], -1, axis=1)
+        closed[twin, -1] = 0
+        closed[twin & (closed[:, 0, 0] == 0), 0, 0] = self._settings.true
+        return closed
+
     @property
     def cut_share(self) -> float:
         """Share of the states seen so far of which successors were cut."""
@@ -178,7 +197,7 @@ class KGBatch(Batch):
             self.lanes.draws[:] = 0
             self.source.cursor[0] = 0
         self._begin(which)
-        self._list_actions(which)
+        self.list_actions(which)
         self._look(out, which)
         if self.options.shaping:
             self._potential[which] = self._potentials(which)
@@ -201,7 +220,7 @@ class KGBatch(Batch):
         if waiting.any():
             self._begin(waiting)
         ended = self._finish(done, out) if done.any() else {}
-        self._list_actions(self._everyone if self.autoreset_mode == AutoresetMode.SAME_STEP else ~done | waiting)
+        self.list_actions(self._everyone if self.autoreset_mode == AutoresetMode.SAME_STEP else ~done | waiting)
         if self.options.shaping:
             self._shape(out, done, waiting)
         self._look(out, self._everyone)
@@ -209,7 +228,7 @@ class KGBatch(Batch):
 
     def _finish(self, done: np.ndarray, out: Step) -> dict[str, Any]:
         """List what the final states lead to; under SAME_STEP keep them and begin the next episodes."""
-        self._list_actions(done)
+        self.list_actions(done)
         lanes = self.lanes
         self._final_total = lanes.total.copy()  # shaping may still add to it
         length, seconds = lanes.depth.astype(np.int64), time.perf_counter() - lanes.began
@@ -254,7 +273,8 @@ class KGBatch(Batch):
     def _begin(self, which: np.ndarray) -> None:
         self._functions["begin"](self._tables, self._settings, self.source, self.lanes, which, time.perf_counter())
 
-    def _list_actions(self, which: np.ndarray) -> None:
+    def list_actions(self, which: np.ndarray) -> None:
+        """List the actions of the lanes in `which` [B] bool: after every step, and for searches that set states."""
         lanes = self.lanes
         self._fill(self._settings, lanes, which)
         cut = np.flatnonzero(which & (lanes.n_cut > 0))

@@ -74,7 +74,7 @@ class RuinOracle:
         request: np.ndarray,
         offers: np.ndarray,
     ) -> np.ndarray:
-        """What each of A offers to `request` [B] (from 0) would cost by mere insertion: offers [B, A, 2, 2] s -> [B, A]."""
+        """What each of A offers to `request` [B] (from 0) would cost by insertion: offers [B, A, 2, 2] s -> [B, A]."""
         extra = np.empty(offers.shape[:2], np.int64)
         booked, request = np.ascontiguousarray(booked), np.ascontiguousarray(request, np.int64)
         compiled.quote(extra, plan, _int32(cells), _int32(tw), booked, request, _int32(offers), self._terms)

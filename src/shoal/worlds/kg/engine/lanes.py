@@ -65,8 +65,8 @@ class Lanes(NamedTuple):
 def make_lanes(num_envs: int, settings: Settings, max_atoms: int) -> Lanes:
     """Zeroed memory for `num_envs` lanes."""
     B, S, A = num_envs, settings.max_states, max_atoms
-    # one fingerprint for the query and one per step, each of which forced moves may follow
-    past = (settings.max_depth + 1) * (1 + MAX_SKIPS if settings.skip_unary else 1)
+    # a fingerprint for the query (a search puts it in twice) and one per step, each of which forced moves may follow
+    past = (settings.max_depth + 2) * (1 + MAX_SKIPS if settings.skip_unary else 1)
 
     def ints(*shape: int) -> Array:
         return np.zeros((B, *shape), np.int32)
