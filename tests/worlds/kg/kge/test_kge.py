@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from shoal.worlds.kg.evaluation import EvalConfig, evaluate
+from shoal.worlds.kg.ranking import EvalConfig, evaluate
 
 from shoal.errors import ConfigError, UnknownName
 from shoal.worlds.kg.dataset import load_dataset, load_folder

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from shoal.worlds.kg.evaluation import EvalConfig, Judge, evaluate
+from shoal.worlds.kg.ranking import EvalConfig, Judge, evaluate
 
 from shoal.agents.config import PPOConfig
 from shoal.errors import ConfigError
