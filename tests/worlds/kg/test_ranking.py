@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from shoal.worlds.kg.ranking import EvalConfig, Judge, evaluate
 
 from shoal.agents.config import PPOConfig
 from shoal.errors import ConfigError
@@ -16,6 +15,7 @@ from shoal.worlds.kg.options import KGOptions
 from shoal.worlds.kg.outcomes import Outcomes
 from shoal.worlds.kg.prover import Prover
 from shoal.worlds.kg.proving import run_policy, segment_argmax, segment_log_softmax
+from shoal.worlds.kg.ranking import EvalConfig, Judge, evaluate
 
 OPTIONS = KGOptions(max_states=40, max_depth=4, end_action=True)
 

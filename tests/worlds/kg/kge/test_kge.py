@@ -3,7 +3,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from shoal.worlds.kg.ranking import EvalConfig, evaluate
 
 from shoal.errors import ConfigError, UnknownName
 from shoal.worlds.kg.dataset import load_dataset, load_folder
@@ -12,6 +11,7 @@ from shoal.worlds.kg.kge.pykeen_adapter import from_pykeen
 from shoal.worlds.kg.kge.saved import load_kge, save_kge
 from shoal.worlds.kg.kge.soft_facts import predict_facts, write_soft_facts
 from shoal.worlds.kg.kge.training import KGEConfig, OwnModel, train_kge
+from shoal.worlds.kg.ranking import EvalConfig, evaluate
 from tests.worlds.kg.test_dataset import COUNTRIES, write
 
 SMALL = KGEConfig(rank=24, epochs=25, batch_size=100, regulariser=3e-3)
