@@ -36,6 +36,6 @@ def test_shoal_counts_its_steps_and_learns_in_its_worker():
 def test_a_contender_that_fails_is_left_out_with_a_word():
     said = []
     assert best_worker(Contender("broken", "no_such_module", "torch"), Work(4, 4), said.append) is None
-    assert all("broken ended with exit code 1" in line for line in said)
     assert said
+    assert all("broken ended with exit code 1" in line for line in said)
     assert installed(["broken"])[0].name == "shoal"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import select
 import subprocess
 import sys
 import time
@@ -26,6 +27,7 @@ from shoal.bench.trainers import CONTENDERS, Contender, Work
 
 SIZES = ((64, 128), (1024, 32))  # lanes x steps per rollout
 ROUND_SECONDS = 1.5
+GIVE_UP_S = 120.0
 Say = Callable[[str], None]
 Answer = dict[str, float]  # of a worker: steps, wall and CPU seconds, mean return
 Shares = dict[str, float]
@@ -47,6 +49,7 @@ class Worker:
             env=environment,
         )
         self.iterations = 1
+        self.patience_s = GIVE_UP_S
 
     def ask(self, iterations: int, **more: int) -> Answer:
         """Train for so many iterations; returns steps, wall and CPU seconds, and the mean return."""
@@ -54,15 +57,24 @@ class Worker:
         assert self.process.stdout is not None
         self.process.stdin.write(json.dumps({"iterations": iterations, **more}) + "\n")
         self.process.stdin.flush()
+        if not select.select([self.process.stdout], [], [], self.patience_s)[0]:
+            self.process.kill()
+            raise TimeoutError
         answer = self.process.stdout.readline()
         if not answer:
             raise RuntimeError(f"{self.contender.name} ended with exit code {self.process.wait()}")
         return json.loads(answer)
 
-    def warm_up(self) -> float:
-        """Compile, then find how many iterations take about ROUND_SECONDS. Returns seconds per iteration."""
+    def warm_up(self, rival_s: float) -> float:
+        """Compile, then find how many iterations take about ROUND_SECONDS. Returns seconds per iteration.
+
+        Threads that wait for each other on a busy machine can be a hundred times slower: `TimeoutError` once this is
+        clearly slower than `rival_s` per iteration.
+        """
         self.ask(1)
+        self.patience_s = min(GIVE_UP_S, max(5.0, 3 * rival_s))
         seconds = self.ask(1)["wall"]
+        self.patience_s = GIVE_UP_S
         self.iterations = max(1, round(ROUND_SECONDS / seconds))
         return seconds
 
@@ -135,9 +147,11 @@ def best_worker(contender: Contender, work: Work, say: Say) -> Worker | None:
     for threads in counts:
         worker = Worker(contender, work, threads)
         try:
-            tried.append((worker.warm_up(), worker))
-        except RuntimeError as error:
-            say(f"left out: {error}")
+            tried.append((worker.warm_up(min((seconds for seconds, _ in tried), default=GIVE_UP_S)), worker))
+        except (RuntimeError, TimeoutError) as error:
+            worker.close()
+            if not tried:
+                say(f"left out: {error or f'{contender.name} took more than {GIVE_UP_S:.0f} s'}")
     if not tried:
         return None
     (seconds, best), *others = sorted(tried, key=lambda trial: trial[0])
@@ -150,7 +164,6 @@ def best_worker(contender: Contender, work: Work, say: Say) -> Worker | None:
 # ---------------------------------------------------------------------- time to solve
 
 THRESHOLD = 475.0
-GIVE_UP_S = 120.0
 # The best of the same grid for Shoal and the JAX script, chosen on seeds 1 to 5; for SB3, its zoo's settings
 # without their schedules. Runs here use other seeds.
 FIRST_SEED = 101
