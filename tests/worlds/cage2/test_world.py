@@ -16,13 +16,6 @@ from shoal.worlds.cage2.world import give, make_cage2
 IDLE = PLAIN.index(ANALYSE)  # Analyse Defender: nothing ever happens there
 EVERYTHING = {"actions": "reduced", "mask": "evidence", "workflow": [7, 3]}
 EVERYTHING |= dict.fromkeys(("scan_memory", "decoy_memory", "show_ports"), True)
-    "actions": "reduced",
-    "mask": "evidence",
-    "scan_memory": True,
-    "decoy_memory": True,
-    "show_ports": True,
-    "workflow": [7, 3],
-}
 
 
 @pytest.mark.parametrize(
