@@ -40,9 +40,7 @@ def run(argv: list[str]) -> int:
     """The command."""
     args = tyro.cli(WorkflowArgs, args=argv, prog="shoal bench workflow")
     if args.rounds < 1 or args.updates < 4:
-        raise ConfigError(
-            f"--rounds {args.rounds} --updates {args.updates} measures nothing. Ask for 1 and 4."
-        )
+        raise ConfigError(f"--rounds {args.rounds} --updates {args.updates} measures nothing. Ask for 1 and 4.")
     rows = [*measure_training(args.rounds, args.updates, args.workflow), measure_compliance(args.workflow)]
     for row in rows:
         print(describe(row))

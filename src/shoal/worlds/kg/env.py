@@ -164,8 +164,8 @@ class KGBatch(Batch):
         for array in (lanes.query, lanes.history, lanes.num_past, lanes.episode_key):
             array[target] = array[parent]
         lanes.state[target] = state
-        flat = state.reshape(len(state), -1).astype(np.int64)
-        code = (flat * self._tables.multiplier[: flat.shape[1]]).sum(1)
+        multiplier = self._tables.multiplier[: 3 * self.options.max_atoms].reshape(-1, 3)
+        code = (state.astype(np.int64) * multiplier).sum((1, 2))
         lanes.history[target, lanes.num_past[target]] = code
         lanes.num_past[target] += 1
 
