@@ -29,9 +29,11 @@ def update_table(s, action, placed, exposed, green_host, red_host, traffic, p):
         if table >> shift & 0b1100 != 0:
             table = table & ~(0b1100 << shift) | UNSURE << shift
     count, ports, shell = traffic
+    s.traffic = ports
     if green_host >= 0:
         green_ports = listening_ports(s, green_host, p)
         green_count = p.connections[green_host] + count_bits(s.decoys[green_host])
+        s.traffic |= green_ports
         if green_host == red_host:
             count += green_count
             ports |= green_ports

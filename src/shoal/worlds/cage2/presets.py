@@ -1,7 +1,7 @@
 """Settings with which CAGE2 is trained: `PRESETS["cage2"][name]`, what differs from the defaults.
 
-`ppo` (the default) defends as well as it can: few actions, and Blue's memory of scans and decoys. `winner` sees what
-the challenge's winning entry saw; `plain` sees 52 bits and has all 145 actions. `original` follows a workflow with the
+`ppo` (the default) defends as well as it can: few actions, and all that Blue can know. `winner` sees what the
+challenge's winning entry saw; `plain` sees 52 bits and has all 145 actions. `original` follows a workflow with the
 settings of the system that workflows come from; `fast` does so with settings that learn in a fraction of the time.
 """
 
@@ -28,7 +28,10 @@ _DEFENDER = {
 
 PRESETS: dict[str, dict[str, dict]] = {
     "cage2": {
-        "ppo": {**_DEFENDER, "env": {"actions": "reduced", "scan_memory": True, "decoy_memory": True}},
+        "ppo": {
+            **_DEFENDER,
+            "env": {"actions": "reduced", "scan_memory": True, "decoy_memory": True, "show_ports": True},
+        },
         "winner": {**_DEFENDER, "env": {"actions": "reduced", "scan_memory": True}},
         "plain": _DEFENDER,
         "original": {
