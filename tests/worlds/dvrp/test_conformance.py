@@ -12,7 +12,13 @@ SMALL = {"customers": 3, "iterations": 1, "capacity": 1}
     "options",
     [
         {"quotes": True, "coordinates": True, "reward": "vs_noop_path", "perturbation": 30},
-        {"obs_mode": "raw", "reward": "counterfactual", "acceptance": "logit", "terminate_on_failure": True, "fleet": 1},
+        {
+            "obs_mode": "raw",
+            "reward": "counterfactual",
+            "acceptance": "logit",
+            "fleet": 1,
+            "terminate_on_failure": True,
+        },
     ],
     ids=["everything", "failing"],
 )

@@ -26,7 +26,7 @@ class OfferNetwork(nn.Module):
     masks: Tensor  # [customers + 1, 16] bool; row 0 is nobody
     shifts: Tensor  # [16, 2]
 
-    def __init__(self, space: gym.spaces.Dict, width: int = 64) -> None:
+    def __init__(self, space: gym.spaces.Dict, width: int = 32) -> None:
         super().__init__()
         num_customers = int(space["customer"].n)  # type: ignore[attr-defined]
         requests = int(np.prod(space["requests"].shape or ()))
