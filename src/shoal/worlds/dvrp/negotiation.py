@@ -32,19 +32,13 @@ class Negotiation:
         log_interval: int,
         say: Callable[[str], None] = print,
     ) -> None:
-        customers = batch.settings.customers
         if not 0 <= epsilon < 1:
             raise ConfigError(f"epsilon={epsilon} is no share of offers. It must lie between 0 and 1, 1 excluded.")
         if log_interval < 1:
             raise ConfigError(f"log_interval={log_interval}: use at least 1 epoch.")
-        if config.algo.num_steps != customers:
-            raise ConfigError(
-                f"An epoch is one episode of {customers} requests in every lane, but algo.num_steps is "
-                f"{config.algo.num_steps}. Set it to {customers}."
-            )
         self.epsilon, self.log_interval, self._say = epsilon, log_interval, say
         self.behaviour = EpsilonMixture(epsilon)
-        interval = INTERVAL_EPOCHS * config.num_envs * customers
+        interval = INTERVAL_EPOCHS * config.num_envs * batch.settings.customers
         self.learner = TypeLearner(batch.scenario.pool.size, interval, learning, say)
         self._tally, self._epoch_began = Tally(), time.perf_counter()
 
@@ -52,6 +46,12 @@ class Negotiation:
 
     def begin(self, loop: Any) -> None:
         """Before the first step: take over how offers are drawn, and tell what is about to happen."""
+        customers = loop.batch.settings.customers
+        if loop.rollout.num_steps != customers:
+            raise ConfigError(
+                f"An epoch is one episode of {customers} requests in every lane, but algo.num_steps is "
+                f"{loop.rollout.num_steps}. Set it to {customers}."
+            )
         loop.agent.behaviour = self.behaviour
         self._schedule(loop)
         self._epoch_began = time.perf_counter()
@@ -59,7 +59,7 @@ class Negotiation:
         self._say(
             f"Negotiating time windows: {epochs * config.num_envs:,} episodes in {config.num_envs} parallel "
             f"environments, {epochs} epochs (1 epoch = {config.num_envs} episodes), "
-            f"{loop.batch.settings.customers} customers, "
+            f"{customers} customers, "
             f"device {config.device}, saved in {getattr(loop.run, 'path', 'memory')}, "
             f"embedding every {self.learner.interval:,} steps."
         )

@@ -26,7 +26,7 @@ class OfferNetwork(nn.Module):
     masks: Tensor  # [customers + 1, 16] bool; row 0 is nobody
     shifts: Tensor  # [16, 2]
 
-    def __init__(self, space: gym.spaces.Dict, width: int = 64) -> None:
+    def __init__(self, space: gym.spaces.Dict, width: int = 32) -> None:
         super().__init__()
         num_customers = int(space["customer"].n)  # type: ignore[attr-defined]
         requests = int(np.prod(space["requests"].shape or ()))
@@ -43,6 +43,8 @@ class OfferNetwork(nn.Module):
             nn.Tanh(),
             nn.Linear(width, 1),
         )
+        # an offer that saves a kilometre by insertion begins with e times the chance of one that saves nothing
+        self.trust = nn.Parameter(torch.tensor(10.0)) if self.quotes else None
         nn.init.normal_(self.customer.weight, std=0.1)
         nn.init.normal_(self.score[-1].weight, std=0.01)  # type: ignore[arg-type]
         nn.init.zeros_(self.score[-1].bias)  # type: ignore[arg-type]
@@ -57,6 +59,8 @@ class OfferNetwork(nn.Module):
         allowed = self.masks[customer]
         known = self.situation(situation)[:, None].expand(-1, _NUM_OFFERS, -1)
         logits = self.score(torch.cat([known, self._offers(obs, allowed)], -1)).squeeze(-1)
+        if self.quotes:
+            logits = logits + self.trust * obs["quotes"][:, :_NUM_OFFERS]
         value = self.critic(torch.cat([situation, requests.flatten(1)], -1)).squeeze(-1)
         return logits.masked_fill(~allowed, FORBIDDEN), value, state
 

@@ -139,7 +139,7 @@ class TypeLearner:
         self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": moments})
         for name in FIELDS:
             self.records.data[name][:] = np.asarray(state[f"records.{name}"])
-        self.masks, self.types = np.array(state["masks"], np.bool_), np.array(state["types"])
+        self.masks, self.types = np.asarray(state["masks"]).copy(), np.asarray(state["types"]).copy()
         self.records.total, self.last_update = (int(n) for n in np.asarray(state["counters"]))
 
 

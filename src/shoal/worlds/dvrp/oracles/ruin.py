@@ -8,12 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from shoal.errors import ConfigError
+from shoal.vector.kernel.threads import available_cpus
 from shoal.worlds.dvrp.city import City
 from shoal.worlds.dvrp.fleet import Fleet
 from shoal.worlds.dvrp.oracles import compiled
 from shoal.worlds.dvrp.solution import Solution, check_request_sets
 
 DEFAULT_ITERATIONS = 30
+WORTH_A_THREAD = 8  # lanes; waking a thread for fewer costs more than it saves
 
 
 class RuinOracle:
@@ -26,14 +28,20 @@ class RuinOracle:
     name = "ruin"
 
     def __init__(
-        self, city: City, fleet: Fleet, iterations: int = DEFAULT_ITERATIONS, seed: int = 0, num_threads: int = 1
+        self,
+        city: City,
+        fleet: Fleet,
+        iterations: int = DEFAULT_ITERATIONS,
+        seed: int = 0,
+        num_threads: int | None = None,
     ) -> None:
-        if iterations < 0 or num_threads < 1:
+        """`num_threads` share the rows of a call; None takes as many as there are processors."""
+        self._num_threads = available_cpus() if num_threads is None else num_threads
+        if iterations < 0 or self._num_threads < 1:
             raise ConfigError(f"iterations={iterations} and num_threads={num_threads}: use at least 0 and 1.")
         self.city, self.fleet, self.iterations, self.seed = city, fleet, iterations, seed
         self._terms = make_terms(city, fleet)
-        self._num_threads = num_threads
-        self._pool = ThreadPoolExecutor(num_threads - 1, "shoal-routing") if num_threads > 1 else None
+        self._pool: ThreadPoolExecutor | None = None
 
     def solve(self, cells: np.ndarray, tw: np.ndarray, node_mask: np.ndarray | None = None) -> Solution:
         """Plans from scratch, by booking the requests one by one: cells [B, N], tw [B, N, 2] seconds."""
@@ -57,8 +65,11 @@ class RuinOracle:
         cost, vehicles = np.empty(len(plan), np.int64), np.empty(len(plan), np.int64)
         rows = (routes, cost, vehicles, _int32(cells), _int32(tw), np.ascontiguousarray(booked))
         lanes = len(plan) // group
-        edges = [lanes * part // self._num_threads * group for part in range(self._num_threads + 1)]
+        threads = max(1, min(self._num_threads, lanes // WORTH_A_THREAD))
+        edges = [lanes * part // threads * group for part in range(threads + 1)]
         parts = [[array[lo:hi] for array in rows] for lo, hi in itertools.pairwise(edges)]
+        if threads > 1 and self._pool is None:
+            self._pool = ThreadPoolExecutor(self._num_threads - 1, "shoal-routing")
         others = [self._pool.submit(self._route, part, group) for part in parts[1:]] if self._pool else []
         self._route(parts[0], group)
         for other in others:
@@ -92,7 +103,7 @@ class InsertionOracle(RuinOracle):
 
     name = "insertion"
 
-    def __init__(self, city: City, fleet: Fleet, num_threads: int = 1) -> None:
+    def __init__(self, city: City, fleet: Fleet, num_threads: int | None = None) -> None:
         super().__init__(city, fleet, iterations=0, num_threads=num_threads)
 
 
