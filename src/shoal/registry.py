@@ -47,11 +47,12 @@ WORLDS = {
             f"{_CLASSIC}.mountaincar:MountainCarContinuous",
             "the same with a continuous engine",
         ),
-        World("hockey", "shoal/Hockey-v0", "shoal.worlds.hockey.batch:hockey", "two-player laser hockey against bots"),
         World("cage2", "shoal/CAGE2-v0", "shoal.worlds.cage2.world:make_cage2", "defend a network, CAGE Challenge 2"),
         World(
             "dvrp", "shoal/DVRP-v0", "shoal.worlds.dvrp.config:make", "negotiate time windows for a dial-a-ride fleet"
         ),
+        World("hockey", "shoal/Hockey-v0", "shoal.worlds.hockey.batch:hockey", "two-player laser hockey against bots"),
+        World("kg", "shoal/KG-v0", "shoal.worlds.kg.world:make_kg", "prove queries over a knowledge graph"),
     )
 }
 

@@ -21,9 +21,9 @@ from shoal.training.metrics import deterministic, read_rows
 ROOT = Path(__file__).parents[2]
 SMALL = {
     "num_envs": 8,
-    "total_steps": 8 * 16 * 45,
-    "checkpoint_every": 1000,
-    "eval_every": 2500,
+    "total_steps": 8 * 16 * 24,
+    "checkpoint_every": 600,
+    "eval_every": 1500,
     "eval_episodes": 4,
     "algo": {"num_steps": 16, "minibatches": 2, "epochs": 2, "hidden": [16], "normalise_obs": True, "lr": 1e-3},
 }
@@ -79,7 +79,7 @@ def test_a_run_killed_at_a_random_moment_ends_like_one_that_was_not(tmp_path, ki
     world, env = KINDS[kind]
     whole = shoal.train(world, runs_dir=tmp_path / "whole", quiet=True, **small(env=env))
     process = start(tmp_path / "killed", world, **small(env=env))
-    killed = wait_for_rows(tmp_path / "killed", process, random.randint(9, 36))
+    killed = wait_for_rows(tmp_path / "killed", process, random.randint(6, 16))
     process.kill()
     process.wait()
     assert Checkpoints(killed / "checkpoints").steps()[-1] < small()["total_steps"]
@@ -104,6 +104,20 @@ def test_the_folder_is_complete_and_its_config_repeats_the_run(tmp_path):
     assert everything_that_repeats(again.run) == everything_that_repeats(first.run)
 
 
+@pytest.mark.parametrize(
+    ("argv", "text"),
+    [
+        (["/usr/bin/shoal", "train", "cartpole", "--config", "a b.json"], "shoal train cartpole --config 'a b.json'\n"),
+        (["/lib/shoal/__main__.py", "train", "cartpole"], "shoal train cartpole\n"),
+        (["script.py"], "shoal.train('cartpole', ...)\n"),
+    ],
+)
+def test_the_command_is_kept_as_it_is_typed(tmp_path, monkeypatch, argv, text):
+    monkeypatch.setattr(sys, "argv", argv)
+    run = shoal.train("cartpole", runs_dir=tmp_path, quiet=True, **small(total_steps=128, eval_episodes=1)).run
+    assert (run / "command.txt").read_text() == text
+
+
 def test_tensorboard_shows_sb3s_tags(tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
@@ -119,6 +133,17 @@ def test_tensorboard_shows_sb3s_tags(tmp_path):
         "eval/mean_reward",
     } <= tags
     assert {"train/loss", "train/value_loss", "train/policy_gradient_loss", "train/approx_kl"} <= tags
+
+
+def test_sb3_reads_the_monitor(tmp_path):
+    results = pytest.importorskip("stable_baselines3.common.monitor").load_results
+    run = shoal.train("cartpole", runs_dir=tmp_path, quiet=True, **small(total_steps=2048)).run
+    frame = results(str(run))
+    rows = read_rows(run / "metrics.jsonl")
+    assert len(frame) == rows[-1]["rollout/episodes"]
+    assert frame["r"].tail(100).mean() == pytest.approx(rows[-1]["rollout/ep_rew_mean"], rel=1e-5)
+    assert (frame["r"] == frame["l"]).all()  # CartPole pays one for every step
+    assert frame["t"].is_monotonic_increasing
 
 
 def test_environments_that_cannot_be_saved_say_so_and_still_resume(tmp_path, capsys):
@@ -166,7 +191,7 @@ def test_a_damaged_checkpoint_stops_the_resume_and_costs_nothing(tmp_path):
 
 def test_a_nan_stops_the_run_and_keeps_the_last_checkpoint(tmp_path):
     settings = small(checkpoint_every=128, total_steps=128 * 20)
-    with pytest.raises(LaneFault, match="reward that is NaN in lane 0"):
+    with pytest.raises(LaneFault, match=r"reward that is NaN in lane 0.*step 7 of the rollout.*began at step 256 of"):
         shoal.train("tests.training.worlds:PoisonedWalk", runs_dir=tmp_path, quiet=True, **settings)
     (run,) = tmp_path.iterdir()
     saved = Checkpoints(run / "checkpoints").load()
@@ -201,3 +226,18 @@ def test_ctrl_c_saves_after_the_iteration(tmp_path):
     assert Checkpoints(run / "checkpoints").load().step == rows[-1]["step"]
     resumed = shoal.train(resume=run, total_steps=rows[-1]["step"] + 500, quiet=True)
     assert resumed.metrics["step"] > rows[-1]["step"]
+
+
+def test_ctrl_c_twice_stops_in_the_middle_of_an_iteration(tmp_path):
+    process = start(tmp_path, "tests.training.worlds:SlowWalk", **small(checkpoint_every=128))  # 8 s for an iteration
+    run = wait_for_rows(tmp_path, process, 1)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.5)
+    assert process.poll() is None  # the first one waits for the iteration
+    process.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    assert process.wait(60) == -signal.SIGINT
+    assert time.monotonic() - began < 6
+    assert len(read_rows(run / "metrics.jsonl")) == 1
+    assert Checkpoints(run / "checkpoints").load().step == 128

@@ -1,6 +1,7 @@
 """Small worlds of every kind of batch, to be named on the command line as tests.training.worlds:NAME."""
 
 import socket
+import time
 
 import gymnasium as gym
 import numpy as np
@@ -71,3 +72,12 @@ class PoisonedWalk(ArrayWalk):
         self.state["steps"] += 1
         reward[0] = np.nan if self.state["steps"][0] == 40 else reward[0]
         return reward, terminated, truncated
+
+
+class SlowWalk(ArrayWalk):
+    """After its 20th step every step takes half a second."""
+
+    def transition(self, action):
+        self.steps = getattr(self, "steps", 0) + 1
+        time.sleep(0.5 if self.steps > 20 else 0.0)
+        return super().transition(action)

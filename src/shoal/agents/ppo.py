@@ -355,7 +355,7 @@ def raise_not_finite(rows: Tensor, params: Tensor, value: Tensor, num_envs: int,
     raise LaneFault(f"The loss is not finite in epoch {epoch}, though all network outputs are. {_REMEDY}")
 
 
-_REMEDY = "The last checkpoint is good; resume from it with a lower learning rate."
+_REMEDY = "Rewards may be too large or the learning rate too high: start a new run with normalise_reward or a lower lr."
 
 
 def explained_variance(value: Tensor, target: Tensor) -> float:

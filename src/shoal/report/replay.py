@@ -28,17 +28,22 @@ def record_replay(batch: Batch, actor: Actor, seed: int, title: str, max_steps: 
     if batch.metadata["autoreset_mode"] != AutoresetMode.DISABLED:
         raise ConfigError("Replays need a batch with autoreset_mode='disabled', which shows how an episode ends.")
     renderer = renderer_of(batch)
+    of_agent = renderer.frames_of_agent
+
+    def look(obs: Any) -> list[Any]:
+        return renderer.frames(batch, obs) if of_agent is None else of_agent(batch, obs, actor.agent)
+
     obs, info = batch.reset(seed=seed)
     actor.forget(np.ones(batch.num_envs, np.bool_))
     lanes: list[dict[str, Any]] = [
         {"lane": lane, "frames": [frame], "actions": [], "rewards": [], "end": "cut"}
-        for lane, frame in enumerate(renderer.frames(batch, obs))
+        for lane, frame in enumerate(look(obs))
     ]
     going = np.ones(batch.num_envs, np.bool_)
     for _ in range(max_steps):
         action = actor(obs, info)
         obs, reward, terminated, truncated, info = batch.step(action)
-        frames, actions = renderer.frames(batch, obs), np.asarray(action)
+        frames, actions = look(obs), np.asarray(action)
         for lane in np.flatnonzero(going):
             lanes[lane]["frames"].append(frames[lane])
             lanes[lane]["actions"].append(np.round(actions[lane], 4).tolist())

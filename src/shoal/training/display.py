@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from rich.console import Console, Group
+from rich.constrain import Constrain
 from rich.live import Live
 from rich.panel import Panel
 from rich.progress_bar import ProgressBar
@@ -82,7 +83,10 @@ class PanelDisplay(Display):
         self._live.start()
 
     def show(self, row: Row) -> None:
-        self._live.update(draw_panel(self.title, row, self.total_steps), refresh=True)
+        panel = draw_panel(self.title, row, self.total_steps)
+        # A terminal writes "^C" where the cursor is. In a line that is full it would move the cursor to the next one,
+        # and redrawing would then leave a line of the old panel behind.
+        self._live.update(Constrain(panel, self.console.width - len("^C")), refresh=True)
 
     def close(self) -> None:
         super().close()

@@ -1,7 +1,8 @@
 """Small objects that a world hands to the loop, instead of branches inside it.
 
 Each protocol is one question that the loop asks at one moment. An object that has something to remember also has
-`state_dict() -> dict[str, Tensor]` and `load_state_dict`; it is then saved and resumed with the run.
+`state_dict() -> dict[str, Tensor]` and `load_state_dict`; it is then saved and resumed with the run. One that must get
+to know the run has `begin(loop)`, which is called once, before the first step. An object may play several parts.
 """
 
 from __future__ import annotations
@@ -72,9 +73,16 @@ class Hooks:
     curriculum: Curriculum | None = None
     stop_rules: tuple[StopRule, ...] = ()
 
+    def beginning(self) -> list[Any]:
+        """The hooks that have a `begin`, each once."""
+        singles = (self.mask_provider, self.opponent, self.curriculum)
+        every = [*self.recorders, *singles, *self.callbacks, *self.stop_rules]
+        return [hook for hook in dict.fromkeys(every) if hasattr(hook, "begin")]
+
     def remembering(self) -> dict[str, Any]:
         """The hooks that have a `state_dict`, by a name that is stable between runs."""
         singles = {"mask_provider": self.mask_provider, "opponent": self.opponent, "curriculum": self.curriculum}
         several = {"recorder": self.recorders, "callback": self.callbacks, "stop_rule": self.stop_rules}
         named = {**singles, **{f"{kind}_{i}": hook for kind, hooks in several.items() for i, hook in enumerate(hooks)}}
-        return {name: hook for name, hook in named.items() if hasattr(hook, "state_dict")}
+        once = {hook: name for name, hook in reversed(named.items()) if hasattr(hook, "state_dict")}
+        return {name: hook for hook, name in once.items()}

@@ -31,6 +31,11 @@ class Interruptible:
 
     def _first(self, number: int, frame: FrameType | None) -> None:
         for each in self._previous:
-            signal.signal(each, signal.default_int_handler)
+            signal.signal(each, self._second)
         self._say("Finishing this iteration, then saving. Ctrl-C again stops at once.")
         self._stop()
+
+    def _second(self, number: int, frame: FrameType | None) -> None:
+        for each in self._previous:  # a third one need not wait for Python
+            signal.signal(each, signal.SIG_DFL)
+        raise KeyboardInterrupt

@@ -13,7 +13,7 @@ import torch
 from gymnasium.vector import AutoresetMode
 
 from shoal.agents.agent import Agent
-from shoal.errors import ConfigError, StateError
+from shoal.errors import ConfigError, LaneFault, StateError
 from shoal.training.clock import Clock
 from shoal.training.config import TrainConfig
 from shoal.training.hooks import Hooks
@@ -56,9 +56,12 @@ class Loop:
         """Run to the end; returns the reason why it ended."""
         self._begin()
         while (reason := self._reason_to_stop()) is None:
-            collect(self.batch, self.agent, self.rollout, self.hooks, self.clock)
-            with self.clock("learning"):
-                metrics = self.agent.update(self.rollout, progress=self.step / self.config.total_steps)
+            try:
+                collect(self.batch, self.agent, self.rollout, self.hooks, self.clock)
+                with self.clock("learning"):
+                    metrics = self.agent.update(self.rollout, progress=self.step / self.config.total_steps)
+            except LaneFault as fault:
+                raise LaneFault(f"{fault} The rollout began at step {self.step:,} of the run.", fault.lane) from fault
             self.step += self.rollout.num_steps * self.batch.num_envs
             self.iteration += 1
             self._report(metrics)
@@ -83,6 +86,9 @@ class Loop:
             )
         if not self._resumed:
             self.batch.reset_into(self.rollout.step_buffers(self.rollout.num_steps - 1), seed=self.config.seed)
+        for hook in self.hooks.beginning():
+            hook.begin(self)
+        if not self._resumed:
             self._advance_phase()
         self.clock = Clock()
 

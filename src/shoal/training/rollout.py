@@ -110,7 +110,10 @@ def collect(batch: Batch, agent: Agent, rollout: Rollout, hooks: Hooks, clock: C
             rollout.value[t] = act.value
             action = act.action if hooks.opponent is None else hooks.opponent.join(act.action, obs)
         with clock("environment"):
-            info = batch.step_into(action, out)
+            try:
+                info = batch.step_into(action, out)
+            except LaneFault as fault:
+                raise LaneFault(f"{fault} This was in step {t} of the rollout.", fault.lane) from fault
         state = act.state
         lanes = rollout.keep_ended(t, state)
         if len(lanes):
@@ -150,7 +153,6 @@ def _check_array(array: np.ndarray, name: str) -> None:
         t, lane = int(bad[0][0]), int(bad[0][1])
         value = array[t, lane][tuple(bad[0][2:])]
         raise LaneFault(
-            f"The {name} of lane {lane} is {value} in step {t} of this rollout. "
-            "Training stops here; the last checkpoint is good. Mend the environment and resume from it.",
+            f"The {name} of lane {lane} is {value} in step {t} of this rollout. Correct the environment.",
             lane,
         )

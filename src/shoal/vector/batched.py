@@ -222,7 +222,9 @@ class Batched(Batch):
                 (part != part).any()
             ):
                 lane = int(np.argwhere(_to_numpy(part != part))[0][0])
-                raise LaneFault(f"{type(self).__name__} gave a {what} that is NaN in lane {lane}.", lane)
+                article = "an" if what[0] in "aeiou" else "a"
+                name = type(self).__name__
+                raise LaneFault(f"{name} gave {article} {what} that is NaN in lane {lane}. Correct it there.", lane)
 
 
 def _to_numpy(value: Array) -> np.ndarray:

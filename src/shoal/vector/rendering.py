@@ -45,6 +45,8 @@ class Renderer:
     """JavaScript expression `{aspect, smooth, draw(ctx, frame, view)}`; see `shoal/report/assets/player.js`."""
     frames: Callable[[Batch, Tree], list[Any]] = obs_frames
     """`(batch, obs [B, *obs]) -> [B]` small JSON values, asked after the reset and after every step."""
+    frames_of_agent: Callable[[Batch, Tree, Any], list[Any]] | None = None
+    """`(batch, obs, agent) -> [B]`, asked instead of `frames` by worlds that show what the agent thinks."""
     image: Callable[[Any, dict[str, Any]], np.ndarray] | None = None
     """`(frame, meta) -> [H, W, 3] uint8` for videos."""
     fps: float = 30.0

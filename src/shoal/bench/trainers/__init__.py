@@ -39,7 +39,7 @@ class Trainer:
     iterate: Callable[[int], None]
     """Do so many iterations of collecting and learning."""
     recent_return: Callable[[], float]
-    """Mean return of the last 100 episodes, or of those of the latest iteration."""
+    """Mean return of the last 100 episodes, for everyone alike."""
     restart: Callable[[int], None] | None = None
     """Begin anew from a seed without compiling again, where that matters."""
     extras: Callable[[], dict[str, float]] = field(default=dict)

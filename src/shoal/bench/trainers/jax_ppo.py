@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
+
+import numpy as np
 
 from shoal.bench.trainers import Trainer, Work
 
@@ -87,8 +90,7 @@ def start(work: Work) -> Trainer:
         rows = (old_obs, action, log_prob, advantage, advantage + value)
         rows = jax.tree.map(lambda x: x.reshape(T * B, *x.shape[2:]), rows)
         carry, _ = jax.lax.scan(epoch, (params, moments, rows), jax.random.split(epoch_key, work.epochs))
-        mean_return = returns.sum() / jnp.maximum(done.sum(), 1)
-        return (carry[0], carry[1], obs, env_state, running, key), mean_return
+        return (carry[0], carry[1], obs, env_state, running, key), (returns, done)
 
     train = jax.jit(iteration)
 
@@ -98,14 +100,25 @@ def start(work: Work) -> Trainer:
         obs, env_state = reset(jax.random.split(keys[2], B), env_params)
         return params, optimizer.init(params), obs, env_state, jnp.zeros(B), keys[3]
 
-    state: dict[str, Any] = {"carry": fresh(work.seed), "return": 0.0}
+    state: dict[str, Any] = {"carry": fresh(work.seed)}
+    recent: deque[float] = deque(maxlen=100)
+    finished: list[Any] = []  # returns and ends [T, B] of iterations that nobody has asked about yet
 
     def iterate(iterations: int) -> None:
         for _ in range(iterations):
-            state["carry"], state["return"] = train(state["carry"])
+            state["carry"], episodes = train(state["carry"])
+            finished.append(episodes)
         jax.block_until_ready(state)
 
     def restart(seed: int) -> None:
-        state["carry"], state["return"] = fresh(seed), 0.0
+        state["carry"] = fresh(seed)
+        recent.clear()
+        finished.clear()
 
-    return Trainer(iterate, lambda: float(state["return"]), restart)
+    def recent_return() -> float:
+        for returns, done in finished:
+            recent.extend(np.asarray(returns)[np.asarray(done)].tolist())
+        finished.clear()
+        return float(np.mean(recent)) if recent else 0.0
+
+    return Trainer(iterate, recent_return, restart)

@@ -15,6 +15,7 @@ from shoal.worlds.dvrp import offers
 from shoal.worlds.dvrp.city import DAY
 from shoal.worlds.dvrp.observation import Encoder
 from shoal.worlds.dvrp.oracles import RoutingOracle
+from shoal.worlds.dvrp.oracles.ruin import InsertionOracle
 from shoal.worlds.dvrp.pool import WINDOW, Episode, draw_episode
 from shoal.worlds.dvrp.randomness import uniform
 from shoal.worlds.dvrp.settings import Scenario, Settings, check_scenario, unservable
@@ -36,10 +37,11 @@ class DvrpBatch(Batched):
     ) -> None:
         self.scenario, self.settings = scenario, settings or Settings()
         check_scenario(scenario, self.settings)
-        self.encoder = Encoder(scenario.city, self.settings)
+        self.encoder = Encoder(scenario.city, scenario.pool.size, self.settings)
         actions: gym.Space = gym.spaces.Discrete(NUM_ACTIONS)
         super().__init__(num_envs, self.encoder.space, actions, has_action_mask=True, **options)
-        self.router = oracle
+        self.metadata["renderer"] = "shoal.worlds.dvrp.rendering:CITY_MAP"
+        self.router, self._quoter = oracle, InsertionOracle(scenario.city, scenario.fleet)
         self.oracle = Oracle(self._route, name=oracle.name, describe=self._describe)
         self.masks = np.ones((scenario.pool.size, NUM_ACTIONS), np.bool_)
         self.state = _empty_state(self.num_envs, self.settings.customers, self.settings.follows_noop)
@@ -57,6 +59,10 @@ class DvrpBatch(Batched):
     def action_mask(self) -> np.ndarray:
         """[B, 16]: the mask of the traveller now asking."""
         return self.masks[self.state["user"][self._lane, self._present()] - 1]
+
+    def present_limit(self) -> np.ndarray:
+        """[B, 2] minutes (early, late) that the traveller now asking would bear: what an agent has to find out."""
+        return self.state["limit"][self._lane, self._present()]
 
     # ------------------------------------------------------------------ episodes
 
@@ -188,9 +194,20 @@ class DvrpBatch(Batched):
     def observe(self) -> Tree:
         state, t = self.state, self._present()
         table = state["table"].copy()
-        asking = np.flatnonzero(state["step"] < self.settings.customers)
+        asks = state["step"] < self.settings.customers
+        asking = np.flatnonzero(asks)
         table[asking, -1] = _table_row(state["cells"], state["asked"][self._lane, t], self._lane, t)[asking]
-        return self.encoder.encode(table, state["step"], self.action_mask())
+        customer = np.where(asks, state["user"][self._lane, t], 0)
+        return self.encoder.encode(table, state["step"], self.action_mask(), customer, self._quote(t))
+
+    def _quote(self, t: np.ndarray) -> np.ndarray | None:
+        """[B, 16] what the request now asking would cost under every offer, if that is to be seen."""
+        if not self.settings.quotes or self.settings.obs_mode == "raw":
+            return None
+        state, asked = self.state, self.state["asked"][self._lane, t]
+        windows = offers.shift_windows(asked[:, None], offers.ACTIONS, self.settings.shift_mode == "widen")
+        booked = np.arange(self.settings.customers) < state["step"][:, None]
+        return self._quoter.quote(state["routes"], state["cells"], state["tw"], booked, t, 60 * windows)
 
     def inform(self) -> dict[str, Array]:
         """Facts about the request just handled (zeros before the first) and the plan as it stands."""

@@ -39,6 +39,8 @@ class Settings:
     """Move windows apart by up to so many minutes before the episode, in tens."""
     obs_mode: ObsMode = "scaled"
     """A dict of numbers between 0 and 1, or the plain [n, 6] table of cells and minutes."""
+    quotes: bool = False
+    """Add to scaled observations what every offer would save by mere insertion into the present plan."""
     coordinates: bool = False
     """Add the coordinates of pickups and dropoffs to scaled observations."""
     terminate_on_failure: bool = False

@@ -40,8 +40,9 @@ class Match:
 
     def step(self, action: Any) -> dict[str, Any]:
         """One step with the person's action; the picture after it, the score, and whether the game is over."""
-        row = np.asarray(action, np.float32)
-        if row.shape != (4,) or not np.isfinite(row).all():
+        good = isinstance(action, list) and len(action) == 4 and all(isinstance(part, int | float) for part in action)
+        row = np.array(action if good else [np.nan], np.float32)
+        if not np.isfinite(row).all():
             raise ConfigError(f"An action is four numbers from -1 to 1, not {action!r}.")
         with self._lock:
             theirs = np.zeros(4, np.float32) if self._agent is None else self._agent(self._obs[:, 1], self._info)[0]

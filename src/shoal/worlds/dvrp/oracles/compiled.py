@@ -245,10 +245,10 @@ def _best_in_route(plan, depot, pickup, job, terms, bound, blink, random):
 
 
 @_jit
-def _serve(plan, pickup, job, terms, vehicles, blink, random):
-    """Put the request of `pickup` where it costs least, on a new route if that is cheaper.
+def _find_place(plan, pickup, job, terms, vehicles, blink, random):
+    """Where the request of `pickup` costs least, on a free route if that is cheaper.
 
-    Returns (extra cost, number of routes).
+    Returns (extra cost, node before the pickup, node before the dropoff).
     """
     at_p, at_d, price = job.cell[pickup], job.cell[pickup + 1], terms.price
     best = price[terms.depot, at_p] + price[at_p, at_d] + price[at_d, terms.depot]
@@ -268,11 +268,19 @@ def _serve(plan, pickup, job, terms, vehicles, blink, random):
         depot += 1
     if before_p < 0:
         before_p, before_d = free, pickup
+    return best, before_p, before_d
+
+
+@_jit
+def _serve(plan, pickup, job, terms, vehicles, blink, random):
+    """Put the request of `pickup` where it costs least. Returns (extra cost, number of routes)."""
+    extra, before_p, before_d = _find_place(plan, pickup, job, terms, vehicles, blink, random)
+    if plan[NEXT, before_p] == before_p:
         vehicles += 1
     _link(plan, pickup, before_p)
     _link(plan, pickup + 1, before_d)
     _refresh(plan, job.num_nodes + plan[ROUTE, pickup], job, terms)
-    return best, vehicles
+    return extra, vehicles
 
 
 # ---------------------------------------------------------------------- ruin and recreate
@@ -463,3 +471,30 @@ def share(flat, cost, vehicles, cells, windows, active, group, terms):
         for other in range(start, start + group):
             if cost[other] < cost[lane] and _unpack(plan, flat[other], job, terms):
                 flat[lane], cost[lane], vehicles[lane] = flat[other], cost[other], vehicles[other]
+
+
+@_jit
+def quote(extra, flat, cells, windows, booked, request, offers, terms):
+    """What booking one more request would cost under several windows, by cheapest insertion into the present plan.
+
+    Args:
+        extra: [B, A] int64, written.
+        flat: [B, T] int16 routes; cells: [B, N] int32; windows: [B, N, 2] int32 seconds; booked: [B, n] bool.
+        request: [B] int64, the request that asks, counted from 0.
+        offers: [B, A, 2, 2] int32 seconds: the pickup and dropoff windows of every offer.
+    """
+    size = cells.shape[1] + booked.shape[1] + 1
+    table = np.empty(6 * size, np.int32)
+    cell, window = np.empty(size, np.int32), np.empty((size, 2), np.int32)
+    known, random = np.empty(booked.shape[1], np.bool_), np.zeros(1, np.uint64)
+    for lane in range(flat.shape[0]):
+        known[:] = booked[lane]
+        known[request[lane]] = True
+        job, columns = _load_job(cells[lane], windows[lane], known, cell, window, terms.depot)
+        plan = table[: 6 * columns].reshape(6, columns)
+        _unpack(plan, flat[lane], job, terms)
+        _, vehicles = _price(plan, job, terms)
+        pickup = 2 * request[lane] + 1
+        for offer in range(offers.shape[1]):
+            window[pickup : pickup + 2] = offers[lane, offer]
+            extra[lane, offer] = _find_place(plan, pickup, job, terms, vehicles, 0, random)[0]

@@ -65,6 +65,21 @@ class RuinOracle:
             other.result()
         return Solution(cost / self.fleet.unit, vehicles, routes)
 
+    def quote(
+        self,
+        plan: np.ndarray,
+        cells: np.ndarray,
+        tw: np.ndarray,
+        booked: np.ndarray,
+        request: np.ndarray,
+        offers: np.ndarray,
+    ) -> np.ndarray:
+        """What each of A offers to `request` [B] (from 0) would cost by insertion: offers [B, A, 2, 2] s -> [B, A]."""
+        extra = np.empty(offers.shape[:2], np.int64)
+        booked, request = np.ascontiguousarray(booked), np.ascontiguousarray(request, np.int64)
+        compiled.quote(extra, plan, _int32(cells), _int32(tw), booked, request, _int32(offers), self._terms)
+        return extra / self.fleet.unit
+
     def _route(self, part: list[np.ndarray], group: int) -> None:
         routes, cost, vehicles, cells, tw, booked = part
         compiled.extend(routes, cost, vehicles, cells, tw, booked, self.iterations, self.seed, self._terms)

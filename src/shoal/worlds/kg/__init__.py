@@ -1,0 +1,1 @@
+"""World kg: prove queries over a knowledge graph by backward chaining, thousands of queries as one batch."""

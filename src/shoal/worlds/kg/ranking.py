@@ -1,0 +1,242 @@
+"""Link prediction: rank every true triple of a split against its corruptions, by proofs, by a KGE model, or by both.
+
+| mode | score of a candidate; lp = log-probability of the proof found, k = log KGE score |
+|---|---|
+| rl_only | lp if proved, else lp - fail_penalty |
+| kge_only | k; the environment is not run |
+| hybrid | kge_weight k + rl_weight lp if proved, else kge_weight k - fail_penalty |
+| hybrid_bonus | 2 k + 1 if proved, else 2 k - 0.5 |
+| symbolic | minus the fewest steps to a proof; what has none comes last |
+
+Ties: half of the tied candidates count as better (`realistic`), unless asked otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from shoal.errors import ConfigError
+from shoal.worlds.kg.dataset import Dataset, Queries
+from shoal.worlds.kg.metrics import auc_pr, auc_roc, rank_metrics, ranks
+from shoal.worlds.kg.negatives import corrupt
+from shoal.worlds.kg.options import KGOptions
+from shoal.worlds.kg.outcomes import Outcomes, nothing_proved
+from shoal.worlds.kg.prover import Prover
+
+MODES = ("rl_only", "kge_only", "hybrid", "hybrid_bonus", "symbolic")
+CHUNK = 200_000  # candidates at once
+NEVER = -1e9  # what cannot be proved scores below everything that can
+
+Prove = Callable[[np.ndarray], Outcomes]  # candidates [m, 3] -> what became of them
+
+
+@dataclass(frozen=True)
+class EvalConfig:
+    """What is ranked, by what."""
+
+    mode: Literal["rl_only", "kge_only", "hybrid", "hybrid_bonus", "symbolic"] = "rl_only"
+    corruptions: int | None = 100
+    """Per triple and side; none ranks against all admissible constants."""
+    sides: tuple[str, ...] = ("head", "tail")
+    ties: Literal["realistic", "optimistic", "pessimistic"] = "realistic"
+    kge_weight: float = 2.0
+    rl_weight: float = 1.0
+    fail_penalty: float = 100.0
+    prove_top: int | None = None
+    """Give only this many candidates, the best by KGE score, to the prover; the others count as not proved."""
+    symbolic_depth: int = 2
+    """Steps up to which `symbolic` searches."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
+            raise ConfigError(f"mode={self.mode!r} is unknown. Use one of {', '.join(MODES)}.")
+        if not self.sides or any(side not in ("head", "tail") for side in self.sides):
+            raise ConfigError(f"sides={self.sides!r} are unknown. Use head, tail or both.")
+
+    @property
+    def needs_proofs(self) -> bool:
+        return self.mode in ("rl_only", "hybrid", "hybrid_bonus")
+
+    @property
+    def needs_kge(self) -> bool:
+        return self.mode in ("kge_only", "hybrid", "hybrid_bonus") or self.prove_top is not None
+
+
+@dataclass
+class Side:
+    """All candidates of one side: column 0 is the true triple. [m, 1 + k] each, `nan` where nothing was asked."""
+
+    score: np.ndarray
+    valid: np.ndarray
+    proved: np.ndarray
+    length: np.ndarray
+    rank: np.ndarray = field(default_factory=lambda: np.zeros(0))
+
+
+def evaluate(
+    data: Dataset,
+    queries: Queries,
+    config: EvalConfig,
+    *,
+    prove: Prove | None = None,
+    kge: Any = None,
+    options: KGOptions | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> dict[str, Any]:
+    """Metrics per side and their mean, as a JSON value.
+
+    Args:
+        prove: runs candidates through a policy, see `proving`; needed by the modes that prove.
+        kge: a `KGE`; needed by the modes that ask one.
+        options: limits of the symbolic search.
+        progress: called with the number of candidates done and their total.
+    """
+    if config.needs_kge and kge is None:
+        raise ConfigError(f"Mode {config.mode!r} asks a KGE model, but none was given. Pass one, or train it.")
+    if config.needs_proofs and prove is None:
+        raise ConfigError(f"Mode {config.mode!r} needs a policy that proves.")
+    if not len(queries):
+        raise ConfigError("There is no query to evaluate. Loosen the filters or name another split.")
+    judge = Judge(data, config, prove, kge, options or KGOptions())
+    sides = {}
+    for number, side in enumerate(config.sides):
+        rng = np.random.default_rng([config.seed, number])
+        sides[side] = _rank_side(data, queries, side, config, judge, rng, number, progress)
+    return {
+        "mode": config.mode,
+        "ties": config.ties,
+        "corruptions": config.corruptions,
+        **_summary(sides, queries, data),
+    }
+
+
+def _rank_side(
+    data: Dataset,
+    queries: Queries,
+    side: str,
+    config: EvalConfig,
+    judge: Judge,
+    rng: np.random.Generator,
+    number: int,
+    progress: Callable[[int, int], None] | None,
+) -> Side:
+    widest = int(np.diff(data.domains.start).max()) if config.corruptions is None else config.corruptions
+    chunk, parts = max(1, CHUNK // (1 + widest)), []
+    for begin in range(0, len(queries), chunk):
+        true = queries.triples[begin : begin + chunk]
+        made = corrupt(data, true, side, config.corruptions, rng)
+        triples = np.concatenate([true[:, None], made.triples], 1)
+        valid = np.concatenate([np.ones((len(true), 1), np.bool_), made.valid], 1)
+        parts.append(judge(triples, valid))
+        if progress is not None:
+            progress(number * len(queries) + begin + len(true), len(config.sides) * len(queries))
+    width = max(part.score.shape[1] for part in parts)
+    merged = Side(*[np.concatenate([_widen(array, width) for array in arrays]) for arrays in _columns(parts)])
+    merged.rank = ranks(merged.score, merged.valid, config.ties)
+    return merged
+
+
+def _columns(parts: list[Side]) -> list[list[np.ndarray]]:
+    return [[getattr(part, name) for part in parts] for name in ("score", "valid", "proved", "length")]
+
+
+def _widen(array: np.ndarray, width: int) -> np.ndarray:
+    """Rows of zeros (not valid) at the right."""
+    return np.pad(array, ((0, 0), (0, width - array.shape[1])))
+
+
+class Judge:
+    """Scores of candidates under one mode."""
+
+    def __init__(self, data: Dataset, config: EvalConfig, prove: Prove | None, kge: Any, options: KGOptions) -> None:
+        self.config, self.prove, self.kge = config, prove, kge
+        self._symbolic = Prover(data.kb, max_atoms=options.max_atoms) if config.mode == "symbolic" else None
+
+    def __call__(self, triples: np.ndarray, valid: np.ndarray) -> Side:
+        """Candidates [m, 1 + k, 3] and which of them count [m, 1 + k]."""
+        config = self.config
+        log_kge = np.zeros(valid.shape)
+        if config.needs_kge:
+            log_kge[valid] = self.kge.log_score(triples[valid])
+        asked = valid if config.prove_top is None else valid & _is_top(log_kge, valid, config.prove_top)
+        found = self._outcomes(triples[asked])
+        proved, length, log_prob = np.zeros(valid.shape, np.bool_), np.zeros(valid.shape), np.zeros(valid.shape)
+        proved[asked], length[asked], log_prob[asked] = found.success, found.length, found.log_prob
+        if config.mode == "kge_only":
+            score = np.full(valid.shape, -np.inf)
+            score[valid] = self.kge.raw_score(triples[valid])  # k rises with it, and has no floor to tie at
+        elif config.mode == "symbolic":
+            score = np.where(proved, -length, NEVER)
+        elif config.mode == "rl_only":
+            score = np.where(proved, log_prob, log_prob - config.fail_penalty)
+        elif config.mode == "hybrid":
+            with_proof = config.kge_weight * log_kge + config.rl_weight * log_prob
+            score = np.where(proved, with_proof, config.kge_weight * log_kge - config.fail_penalty)
+        else:
+            score = 2 * log_kge + np.where(proved, 1.0, -0.5)
+        return Side(score, valid, proved, length)
+
+    def _outcomes(self, triples: np.ndarray) -> Outcomes:
+        if self._symbolic is not None:
+            steps = self._symbolic.prove(triples, self.config.symbolic_depth)
+            return Outcomes(np.zeros(len(steps)), steps > 0, np.maximum(steps, 0))
+        if self.config.mode == "kge_only" or self.prove is None:
+            return nothing_proved(len(triples))
+        return self.prove(triples)
+
+
+def _is_top(score: np.ndarray, valid: np.ndarray, top: int) -> np.ndarray:
+    """[m, k] bool: among the `top` valid scores of its row. The true triple competes like the others."""
+    order = np.argsort(np.argsort(-np.where(valid, score, -np.inf), axis=1, kind="stable"), axis=1)
+    return order < top
+
+
+# ---------------------------------------------------------------------- what is reported
+
+
+def _summary(sides: dict[str, Side], queries: Queries, data: Dataset) -> dict[str, Any]:
+    per_side = {name: {**rank_metrics(side.rank), **_classification(side)} for name, side in sides.items()}
+    mean = {
+        key: float(np.mean([numbers[key] for numbers in per_side.values()])) for key in next(iter(per_side.values()))
+    }
+    reciprocal = np.mean([1.0 / side.rank for side in sides.values()], axis=0)
+    error = 1.96 * float(reciprocal.std()) / np.sqrt(len(reciprocal))  # of a mean over queries, 95 %
+    proved = np.mean([side.proved[:, 0] for side in sides.values()], axis=0)
+    return {
+        "queries": len(queries),
+        **mean,
+        "mrr_low": mean["mrr"] - error,
+        "mrr_high": mean["mrr"] + error,
+        "sides": per_side,
+        "proved_by_depth": _by(queries.depth, proved, str),
+        "proved_by_predicate": _by(queries.triples[:, 0], proved, lambda p: data.kb.vocabulary.predicates[p]),
+    }
+
+
+def _by(keys: np.ndarray, values: np.ndarray, name: Callable[[Any], str]) -> dict[str, float]:
+    return {name(key): float(values[keys == key].mean()) for key in np.unique(keys).tolist()}
+
+
+def _classification(side: Side) -> dict[str, float]:
+    """How well scores, and the mere fact of a proof, tell true triples from corruptions."""
+    positive = np.zeros_like(side.valid)
+    positive[:, 0] = True
+    label, proved, length = positive[side.valid], side.proved[side.valid], side.length[side.valid]
+    hits = int((proved & label).sum())
+    precision = hits / max(1, int(proved.sum()))
+    recall = hits / max(1, int(label.sum()))
+    return {
+        "auc_pr": auc_pr(side.score[side.valid], label),
+        "auc_roc": auc_roc(side.score[side.valid], label),
+        "accuracy": float((proved == label).mean()),
+        "precision": precision,
+        "recall": recall,
+        "f1": 2 * precision * recall / max(1e-12, precision + recall),
+        "proved_negatives": float(proved[~label].mean()) if (~label).any() else 0.0,
+        "proof_length": float(length[proved & label].mean()) if hits else 0.0,
+    }
