@@ -11,6 +11,7 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from shoal.cli.options import options_note, parse, split_world_options, world_options
+from shoal.errors import ConfigError
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,10 @@ class PlayCommand:
     """The run folder; or a world, to watch one of its policies or the random one."""
     policy: Annotated[str | None, arg(metavar="NAME")] = None
     """Which policy of the world plays, e.g. `shoal play cartpole --policy random`."""
+    vs: Annotated[str | None, arg(metavar="NAME")] = None
+    """In a world for two: who plays the other side, e.g. `shoal play hockey --vs strong`."""
+    keyboard: bool = False
+    """Play yourself, in a page on this machine; for worlds that can be played by hand."""
     video: Annotated[str | None, arg(metavar="FILE")] = None
     """Write an .mp4 or .gif instead of a page."""
     num_envs: int = 4
@@ -45,6 +50,12 @@ def main(argv: list[str]) -> int:
     known = {} if world is None else world_options(world, PlayCommand)
     argv, env = split_world_options(argv, known)
     command = parse(PlayCommand, argv, "shoal play", note=options_note(world or "", known))
+    if command.keyboard:
+        return _play_by_hand(world or command.run, command.vs)
+    if command.vs is not None:
+        if "opponent" not in known:
+            raise ConfigError(f"{world or command.run} is no world for two, so nobody can play --vs {command.vs}.")
+        env["opponent"] = command.vs
 
     from shoal.report.replay import play_page, record_replay
     from shoal.report.video import check_video_path, write_video
@@ -65,3 +76,12 @@ def main(argv: list[str]) -> int:
     for lane in replay["lanes"]:
         print(f"lane {lane['lane']}: return {sum(lane['rewards']):.2f} in {len(lane['rewards'])} steps ({lane['end']})")
     return 0
+
+
+def _play_by_hand(world: str, vs: str | None) -> int:
+    from shoal.training.beside import world_part
+
+    serve = world_part(world, "keyboard", "serve")
+    if serve is None:
+        raise ConfigError(f"{world} cannot be played by hand. Leave --keyboard out to watch it.")
+    return serve(vs)

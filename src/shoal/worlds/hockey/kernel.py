@@ -79,6 +79,7 @@ class Hockey(Kernel):
 
     state = STATE
     info = INFO
+    metadata = {"renderer": "shoal.worlds.hockey.rendering:RINK"}
     params = {
         "keep_mode": True,
         "carry_counters": False,  # the original hands holding counters to the next episode

@@ -1,0 +1,110 @@
+"""Play with the keyboard: a page on this machine that asks for one step after the other.
+
+The page sends the keys that are held down as an action, fifty times a second; the lane lives in this process. Nothing
+listens beyond the loopback address.
+"""
+
+from __future__ import annotations
+
+import json
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.resources import files
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import ConfigError
+from shoal.worlds.hockey.batch import EXTERNAL, hockey
+from shoal.worlds.hockey.kernel import SEAT_NAMES
+from shoal.worlds.hockey.policies import BOTS, DEFAULT, Agent
+from shoal.worlds.hockey.rendering import RINK
+
+HOST = "127.0.0.1"
+
+
+class Match:
+    """Games of a person, on the left, against a bot or the bundled agent."""
+
+    def __init__(self, opponent: str = DEFAULT, seed: int | None = None) -> None:
+        if opponent not in (*BOTS, DEFAULT):
+            raise ConfigError(f"Nobody called {opponent!r} plays hockey here. Use 'weak', 'strong' or 'agent'.")
+        self.batch = hockey(1, opponent=EXTERNAL, autoreset_mode="disabled", starter="alternate", num_threads=1)
+        self._agent = Agent() if opponent == DEFAULT else None
+        if self._agent is None:
+            self.batch.set_lanes(seat=[0, SEAT_NAMES.index(opponent)])
+        self.meta = {**RINK.meta(self.batch), "names": ["you", opponent]}
+        self.score = [0, 0]
+        self._lock = Lock()
+        self._obs, self._info = self.batch.reset(seed=seed)
+
+    def step(self, action: Any) -> dict[str, Any]:
+        """One step with the person's action; the picture after it, the score, and whether the game is over."""
+        good = isinstance(action, list) and len(action) == 4 and all(isinstance(part, int | float) for part in action)
+        row = np.array(action if good else [np.nan], np.float32)
+        if not np.isfinite(row).all():
+            raise ConfigError(f"An action is four numbers from -1 to 1, not {action!r}.")
+        with self._lock:
+            theirs = np.zeros(4, np.float32) if self._agent is None else self._agent(self._obs[:, 1], self._info)[0]
+            both = np.stack([np.clip(row, -1.0, 1.0), theirs])[None]
+            self._obs, _, terminated, truncated, self._info = self.batch.step(both)
+            frame = RINK.frames(self.batch, self._obs)[0]
+            over = bool(terminated[0] or truncated[0])
+            if over:
+                winner = int(self._info["winner"][0])
+                if winner:
+                    self.score[0 if winner == 1 else 1] += 1
+                self._obs, self._info = self.batch.reset(options={"reset_mask": np.array([True])})
+            return {"frame": frame, "score": self.score, "over": over}
+
+
+def page(match: Match) -> str:
+    """The page, complete in one file."""
+    text = (files(__package__) / "keyboard.html").read_text()
+    return text.replace("RENDERER", RINK.script).replace("META", json.dumps(match.meta))
+
+
+def make_server(match: Match, port: int = 0) -> ThreadingHTTPServer:
+    """A server of the page at `/` and of steps at `/step`; port 0 takes any free one."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if self.path == "/":
+                self._answer(200, "text/html; charset=utf-8", page(match).encode())
+            else:
+                self._answer(404, "text/plain", b"There is nothing here; the game is at /.")
+
+        def do_POST(self) -> None:
+            try:
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                answer = json.dumps(match.step(json.loads(body)))
+            except ValueError as error:  # ConfigError and broken JSON alike
+                self._answer(400, "text/plain; charset=utf-8", str(error).encode())
+            else:
+                self._answer(200, "application/json", answer.encode())
+
+        def _answer(self, code: int, kind: str, body: bytes) -> None:
+            self.send_response(code)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Fifty lines a second would help nobody."""
+
+    Handler.protocol_version = "HTTP/1.1"  # keeps the connection, so that a step costs well under a millisecond
+    return ThreadingHTTPServer((HOST, port), Handler)
+
+
+def serve(opponent: str | None = None) -> int:
+    """Serve games until interrupted."""
+    match = Match(opponent or DEFAULT)
+    with make_server(match) as server:
+        address = f"http://{HOST}:{server.server_port}/"
+        print(f"Play against {match.meta['names'][1]} at {address} (Ctrl-C ends it)", flush=True)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            print()
+    return 0

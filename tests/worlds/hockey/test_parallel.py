@@ -1,0 +1,37 @@
+import numpy as np
+import pytest
+
+from shoal.errors import StateError
+from shoal.worlds.hockey.batch import hockey
+
+pettingzoo_test = pytest.importorskip("pettingzoo.test")
+
+
+@pytest.fixture
+def env():
+    from shoal.worlds.hockey.parallel import HockeyParallel
+
+    return HockeyParallel(compiled=False)
+
+
+def test_pettingzoo_accepts_it(env):
+    pettingzoo_test.parallel_api_test(env, num_cycles=300)
+
+
+def test_it_is_the_same_game_as_the_batch(env):
+    batch = hockey(1, opponent="external", autoreset_mode="disabled", compiled=False)
+    rng = np.random.default_rng(0)
+    one, two = env.reset(seed=5)[0], batch.reset(seed=5)[0]
+    for _ in range(20):
+        assert np.array_equal(np.stack([one["player_1"], one["player_2"]]), two[0])
+        action = rng.uniform(-1, 1, (2, 4)).astype(np.float32)
+        one, reward, *_, info = env.step({"player_1": action[0], "player_2": action[1]})
+        two, paid, *_, infos = batch.step(action[None])
+        assert reward == {"player_1": paid[0], "player_2": infos["opponent_reward"][0]}
+        assert info["player_2"]["winner"] == -info["player_1"]["winner"]
+
+
+def test_the_end_is_an_end(env):
+    with pytest.raises(StateError, match="reset"):
+        env.step({})
+    assert env.agents == []
