@@ -10,16 +10,16 @@ from shoal.bench.trainers import CONTENDERS, Contender, Work
 
 def test_rows_have_the_shared_format_and_shoal_is_the_unit():
     said = []
-    rows = measure([(8, 16)], rounds=2, only=["cleanrl style", "bare sgemm"], say=said.append)
-    assert [row["name"] for row in rows] == ["shoal", "bare sgemm", "cleanrl style"]
-    for row in rows:
-        assert {"suite", "work", "num_envs", "name", "steps_per_s", "spread", "ratio_to_shoal"} <= row.keys()
-        assert row["steps_per_s"] > 0
-        assert row["num_envs"] == 8
-    assert rows[0]["ratio_to_shoal"] == pytest.approx(1.0)
-    shares = [rows[0][f"share_{part}"] for part in ("network", "environment", "rest")]
-    assert sum(shares) == pytest.approx(1.0)
-    assert all(share > 0 for share in shares)
+    rows, (share,) = measure([(8, 16)], rounds=2, only=["cleanrl style", "bare sgemm"], say=said.append)
+    assert [(row.name, row.clock) for row in rows] == [
+        (name, clock) for name in ("shoal", "bare sgemm", "cleanrl style") for clock in ("cpu", "wall")
+    ]
+    assert all(row.steps_per_s > 0 and row.num_envs == 8 and row.suite == "train" for row in rows)
+    assert rows[0].ratio_to_shoal == rows[1].ratio_to_shoal == pytest.approx(1.0)
+    for row, ours in zip(rows[4:], rows[:2], strict=True):  # above 1, Shoal is faster
+        assert (row.ratio_to_shoal > 1) == (ours.steps_per_s > row.steps_per_s)
+    assert share["network"] + share["environment"] + share["rest"] == pytest.approx(1.0)
+    assert min(share.values()) > 0
     assert len(said) == 3
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from shoal.errors import ConfigError
 from shoal.registry import make
+from shoal.report import run_report
 from shoal.report import sections as build
 from shoal.report.replay import play_page, record_replay, save_replay
 from shoal.report.run_report import write_report
@@ -30,7 +31,7 @@ def run(tmp_path_factory):
     """A run of thousands of iterations with evaluations, replays and a section of somebody else."""
     config = {"world": "cartpole", "seed": 0, "note": "</script><b>", "algo": {"name": "ppo", "lr": 1e-3}}
     rng = np.random.default_rng(0)
-    with create_run(tmp_path_factory.mktemp("runs"), config, "ppo", ["shoal", "train", "cartpole"]) as run:
+    with create_run(tmp_path_factory.mktemp("runs"), config, "ppo", "shoal train cartpole") as run:
         for i in range(3000):
             step = 2048 * (i + 1)
             run.episodes(step, rng.normal(i / 10, 5, 2), np.full(2, 9))
@@ -166,3 +167,16 @@ def test_every_classic_world_draws_itself(world, tmp_path):
     painted = (abs(canvas - [0xF4, 0xF5, 0xF7]).sum(1) > 60).mean()
     assert painted > 0.003
     batch.close()
+
+
+def test_what_never_changes_is_a_sentence_and_not_a_chart():
+    rows = [{"step": k, "train/clip_range": 0.2, "train/loss": 1 / k} for k in (1, 2, 3)]
+    learner = run_report._learner(rows, {"step", "train/clip_range", "train/loss"})
+    assert [block["title"] for block in learner.blocks] == ["train/loss"]
+    assert learner.note == "Constant: train/clip_range 0.2."
+    result = {"step": 9, "episodes": 3, "mean": 5.0, "low": 5.0, "high": 5.0}
+    same = run_report._evaluation([{**result, "returns": [5.0] * 3}])
+    assert "every episode returned 5." in same.note
+    assert [block["kind"] for block in same.blocks] == ["lines"]
+    spread = run_report._evaluation([{**result, "returns": [4.0, 5.0, 6.0]}])
+    assert [block["kind"] for block in spread.blocks] == ["lines", "histogram"]

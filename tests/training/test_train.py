@@ -104,6 +104,20 @@ def test_the_folder_is_complete_and_its_config_repeats_the_run(tmp_path):
     assert everything_that_repeats(again.run) == everything_that_repeats(first.run)
 
 
+@pytest.mark.parametrize(
+    ("argv", "text"),
+    [
+        (["/usr/bin/shoal", "train", "cartpole", "--config", "a b.json"], "shoal train cartpole --config 'a b.json'\n"),
+        (["/lib/shoal/__main__.py", "train", "cartpole"], "shoal train cartpole\n"),
+        (["script.py"], "shoal.train('cartpole', ...)\n"),
+    ],
+)
+def test_the_command_is_kept_as_it_is_typed(tmp_path, monkeypatch, argv, text):
+    monkeypatch.setattr(sys, "argv", argv)
+    run = shoal.train("cartpole", runs_dir=tmp_path, quiet=True, **small(total_steps=128, eval_episodes=1)).run
+    assert (run / "command.txt").read_text() == text
+
+
 def test_tensorboard_shows_sb3s_tags(tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 

@@ -1,8 +1,8 @@
 """Suite "train": PPO on CartPole, learning included, by Shoal and by whatever peers are installed.
 
 Every contender lives in a process of its own, warmed up, and they take turns: a slow moment of the machine hits all.
-Each uses the number of threads that is best for it. `ratio_to_shoal` is the median over rounds of its speed divided by
-Shoal's in the same round; CPU seconds, which a busy machine disturbs less, are given beside wall time.
+Each uses the number of threads that is best for it. Rows are by both clocks, as in every suite; wall time is what the
+suite is judged by, CPU seconds are what a busy machine disturbs less.
 """
 
 from __future__ import annotations
@@ -14,16 +14,21 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
-from statistics import median
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median, quantiles
 from typing import Any
 
+import tyro
+
+from shoal.bench.rounds import Result, Row
 from shoal.bench.trainers import CONTENDERS, Contender, Work
 
 SIZES = ((64, 128), (1024, 32))  # lanes x steps per rollout
 ROUND_SECONDS = 1.5
 Say = Callable[[str], None]
-Row = dict[str, Any]
+Answer = dict[str, float]  # of a worker: steps, wall and CPU seconds, mean return
+Shares = dict[str, float]
 
 
 class Worker:
@@ -43,7 +48,7 @@ class Worker:
         )
         self.iterations = 1
 
-    def ask(self, iterations: int, **more: int) -> dict[str, float]:
+    def ask(self, iterations: int, **more: int) -> Answer:
         """Train for so many iterations; returns steps, wall and CPU seconds, and the mean return."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -76,22 +81,51 @@ def installed(only: Sequence[str] | None = None) -> list[Contender]:
 
 def measure(
     sizes: Sequence[tuple[int, int]] = SIZES, rounds: int = 5, only: Sequence[str] | None = None, say: Say = print
-) -> list[Row]:
-    """Rows of the suite: environment steps per second, learning included, for every size and contender."""
-    rows = []
+) -> tuple[list[Row], list[Shares]]:
+    """Environment steps per second, learning included, for every size and contender; and where Shoal's time went."""
+    rows: list[Row] = []
+    shares: list[Shares] = []
     for num_envs, num_steps in sizes:
-        workers = []
+        work = Work(num_envs, num_steps)
+        workers: list[Worker] = []
         try:
             for contender in installed(only):
-                worker = best_worker(contender, Work(num_envs, num_steps), say)
+                worker = best_worker(contender, work, say)
                 if worker is not None:
                     workers.append(worker)
             answers = [[worker.ask(worker.iterations) for worker in workers] for _ in range(rounds)]
         finally:
             for worker in workers:
                 worker.close()
-        rows += [_row(worker, [answer[i] for answer in answers], answers) for i, worker in enumerate(workers)]
+        name = f"cartpole ppo {num_envs}x{num_steps}, {work.epochs} epochs, {work.minibatches} minibatches"
+        rows += rows_of(name, workers, answers)
+        shares.append(shares_of(num_envs, [everyone[0] for everyone in answers]))
+    return rows, shares
+
+
+def rows_of(name: str, workers: list[Worker], answers: list[list[Answer]]) -> list[Row]:
+    """Rows by both clocks of `answers` [rounds][workers], in which Shoal is the first worker."""
+    rows = []
+    for i, worker in enumerate(workers):
+        for clock in ("cpu", "wall"):
+            rates = [everyone[i]["steps"] / everyone[i][clock] for everyone in answers]
+            ours = [everyone[0]["steps"] / everyone[0][clock] for everyone in answers]
+            quartiles = quantiles(rates, n=4) if len(rates) > 1 else [rates[0]] * 3
+            spread = (quartiles[2] - quartiles[0]) / median(rates)
+            ratio = median(a / b for a, b in zip(ours, rates, strict=True))
+            row = Row(
+                "train", name, worker.work.num_envs, worker.contender.name, clock, median(rates), spread, ratio,
+                judged=clock == "wall",
+            )  # fmt: skip
+            rows.append(row)
     return rows
+
+
+def shares_of(num_envs: int, answers: list[Answer]) -> Shares:
+    """Median shares of Shoal's time: in the network's arithmetic, in the environment, and the rest."""
+    network = median(answer["share_network"] for answer in answers)
+    environment = median(answer["share_environment"] for answer in answers)
+    return {"num_envs": num_envs, "network": network, "environment": environment, "rest": 1 - network - environment}
 
 
 def best_worker(contender: Contender, work: Work, say: Say) -> Worker | None:
@@ -113,29 +147,6 @@ def best_worker(contender: Contender, work: Work, say: Say) -> Worker | None:
     return best
 
 
-def _row(worker: Worker, mine: list[dict[str, float]], answers: list[list[dict[str, float]]]) -> Row:
-    work = worker.work
-    speeds = [answer["steps"] / answer["wall"] for answer in mine]
-    cpu_speeds = [answer["steps"] / answer["cpu"] for answer in mine]
-    shoal = [everyone[0] for everyone in answers]
-    row = {
-        "suite": "train",
-        "work": f"cartpole ppo {work.num_envs}x{work.num_steps}, {work.epochs} epochs, {work.minibatches} minibatches",
-        "num_envs": work.num_envs,
-        "name": worker.contender.name,
-        "steps_per_s": median(speeds),
-        "spread": (max(speeds) - min(speeds)) / median(speeds),
-        "ratio_to_shoal": median(v * s["wall"] / s["steps"] for v, s in zip(speeds, shoal, strict=True)),
-        "threads": worker.threads,
-        "steps_per_cpu_s": median(cpu_speeds),
-        "cpu_ratio_to_shoal": median(v * s["cpu"] / s["steps"] for v, s in zip(cpu_speeds, shoal, strict=True)),
-    }
-    shares = {key: median(answer[key] for answer in mine) for key in mine[0] if key.startswith("share_")}
-    if shares:
-        shares["share_rest"] = 1.0 - sum(shares.values())
-    return {**row, **shares}
-
-
 # ---------------------------------------------------------------------- time to solve
 
 THRESHOLD = 475.0
@@ -150,39 +161,31 @@ BEST = {
 }
 
 
-def measure_solving(seeds: int = 5, only: Sequence[str] | None = None, say: Say = print) -> list[Row]:
-    """Rows: seconds of training, after compiling, until the last 100 episodes have a mean return of 475; medians."""
+def measure_solving(seeds: int = 5, only: Sequence[str] | None = None, say: Say = print) -> list[dict[str, Any]]:
+    """Seconds of training, after compiling, until the last 100 episodes have a mean return of 475; medians."""
     contenders = [c for c in installed(only) if c.name in BEST]
     workers = [w for c in contenders if (w := best_worker(c, BEST[c.name], say)) is not None]
     try:
-        times = [
-            [seconds_to_solve(worker, seed) for worker in workers] for seed in range(FIRST_SEED, FIRST_SEED + seeds)
-        ]
+        runs = [[solve(worker, seed) for worker in workers] for seed in range(FIRST_SEED, FIRST_SEED + seeds)]
     finally:
         for worker in workers:
             worker.close()
-    shoal = median(each[0]["wall"] for each in times)
-    rows = []
-    for i, worker in enumerate(workers):
-        walls = [each[i]["wall"] for each in times]
-        rows.append(
-            {
-                "suite": "train",
-                "work": f"cartpole ppo to a mean return of {THRESHOLD:.0f}",
-                "num_envs": worker.work.num_envs,
-                "name": worker.contender.name,
-                "seconds": median(walls),
-                "cpu_seconds": median(each[i]["cpu"] for each in times),
-                "steps_per_s": median(each[i]["steps"] / each[i]["wall"] for each in times),
-                "spread": (max(walls) - min(walls)) / median(walls),
-                "ratio_to_shoal": shoal / median(walls),
-                "solved": sum(each[i]["return"] >= THRESHOLD for each in times),
-            }
-        )
-    return rows
+    return [
+        {
+            "work": f"cartpole ppo to a mean return of {THRESHOLD:.0f}",
+            "name": worker.contender.name,
+            "num_envs": worker.work.num_envs,
+            "seconds": median(each[i]["wall"] for each in runs),
+            "cpu_seconds": median(each[i]["cpu"] for each in runs),
+            "steps": median(each[i]["steps"] for each in runs),
+            "solved": sum(each[i]["return"] >= THRESHOLD for each in runs),
+            "seeds": seeds,
+        }
+        for i, worker in enumerate(workers)
+    ]
 
 
-def seconds_to_solve(worker: Worker, seed: int) -> dict[str, float]:
+def solve(worker: Worker, seed: int) -> Answer:
     """Train from `seed` until the mean return reaches the threshold; sums of steps, wall and CPU seconds."""
     total = {"steps": 0.0, "wall": 0.0, "cpu": 0.0, "return": 0.0}
     deadline, more = time.monotonic() + GIVE_UP_S, {"seed": seed}
@@ -192,3 +195,50 @@ def seconds_to_solve(worker: Worker, seed: int) -> dict[str, float]:
             total[key] += answer[key]
         total["return"] = answer["return"]
     return total
+
+
+# ---------------------------------------------------------------------- the command
+
+
+@dataclass(frozen=True)
+class TrainArgs:
+    """Measure PPO on CartPole, learning included: Shoal and every peer installed, interleaved in one run."""
+
+    out: Path | None = None
+    """Write the rows here as JSON."""
+    rounds: int = 5
+    """Interleaved rounds, of which the median is reported."""
+    only: tuple[str, ...] = ()
+    """Measure Shoal and these only, e.g. "sb3" "bare sgemm"."""
+    seeds: int = 5
+    """Seeds of the time to a mean return of 475; 0 leaves that out."""
+
+
+def run(argv: list[str]) -> int:
+    """The command."""
+    from rich.console import Console
+
+    from shoal.bench.report import print_result, write_result
+
+    args = tyro.cli(TrainArgs, args=argv, prog="shoal bench train")
+    only = args.only or None
+    missing = [f"{c.name}: {c.package} is not installed" for c in CONTENDERS if c not in installed()]
+    rows, shares = measure(rounds=args.rounds, only=only)
+    solving = measure_solving(args.seeds, only) if args.seeds else []
+    result = Result(rows, missing, {})
+    console = Console(width=None if Console().is_terminal else 120)
+    print_result(result, console)
+    for share in shares:
+        parts = ", ".join(f"{part} {100 * share[part]:.0f} %" for part in ("network", "environment", "rest"))
+        console.print(f"Shoal's time at {share['num_envs']:,} lanes: {parts}", highlight=False)
+    for row in solving:
+        console.print(
+            f"{row['work']}: {row['name']} {row['seconds']:.2f} s ({row['cpu_seconds']:.2f} CPU-s), "
+            f"{row['solved']} of {row['seeds']} seeds",
+            highlight=False,
+        )
+    if args.out is not None:
+        write_result(result, args.out)
+        document = json.loads(args.out.read_text())
+        args.out.write_text(json.dumps({**document, "shares": shares, "solving": solving}, indent=1) + "\n")
+    return 0

@@ -16,6 +16,7 @@ VERBS = {
     "play": ("shoal.cli.play", "watch a run's agent: a page or a video"),
     "search": ("shoal.cli.search", "search over the orders of repair of cage2, training each"),
     "report": ("shoal.cli.report", "write a run's report.html"),
+    "oracle-train": ("shoal.cli.oracle_train", "train the neural routing oracle of dvrp"),
     "kg": ("shoal.cli.kg", "prove queries over a knowledge graph, mine rules, train embeddings"),
     "bench": ("shoal.cli.bench", "measure Shoal and the peers installed here, interleaved in one run"),
 }

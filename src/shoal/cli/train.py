@@ -39,6 +39,7 @@ class TrainCommand:
 def main(argv: list[str]) -> int:
     """`shoal train WORLD [OPTIONS]`."""
     prog = "shoal train"
+    argv = _translated(argv)
     default = _defaults(argv)
     known = world_options(default.world, TrainCommand)
     known_extra = not_taken(keyword_options(world_part(default.world, "training", "build_hooks")), TrainCommand)
@@ -55,6 +56,12 @@ def main(argv: list[str]) -> int:
     values = config_values(command.settings)
     train(values.pop("world"), resume=command.resume, runs_dir=command.runs_dir, track=command.track, **values)
     return 0
+
+
+def _translated(argv: list[str]) -> list[str]:
+    """The arguments with what only this world's command line knows put into the flags of every world."""
+    translate = world_part(argv[0], "command", "translate") if argv else None
+    return argv if translate is None else translate(argv)
 
 
 def _defaults(argv: list[str]) -> TrainConfig:

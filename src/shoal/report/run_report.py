@@ -73,9 +73,13 @@ def _curves(rows: list[Row], names: set[str]) -> Section:
 
 
 def _learner(rows: list[Row], names: set[str]) -> Section:
-    """Everything else that was logged."""
+    """Everything else that was logged; what never changed is a note, not a curve."""
     keys = sorted(name for name in names if not name.startswith(("rollout/", "time/", "eval/")) and name != "step")
-    return Section("Inside the learner", [block for key in keys if (block := _curve(rows, key, "third"))])
+    values = {key: {row[key] for row in rows if row.get(key) is not None} for key in keys}
+    constant = [key for key in keys if len(rows) > 1 and len(values[key]) == 1]
+    note = ", ".join(f"{key} {next(iter(values[key])):.4g}" for key in constant)
+    blocks = [block for key in keys if key not in constant and (block := _curve(rows, key, "third"))]
+    return Section("Inside the learner", blocks, f"Constant: {note}." if note else "")
 
 
 def _curve(rows: list[Row], key: str, size: str) -> build.Block | None:
@@ -94,10 +98,14 @@ def _evaluation(evaluations: list[Row]) -> Section:
     mean, low, high = ([row[key] for row in evaluations] for key in ("mean", "low", "high"))
     last = evaluations[-1]
     note = f"Mean return of {last['episodes']} episodes on seeds of their own, with the 95 % bootstrap interval."
-    blocks = [build.lines("mean return", [build.series("mean return", x, mean, low, high, color=2)])]
-    if last.get("returns"):
-        title = f"returns at step {last['step']:,}"
-        blocks.append(build.histogram(title, last["returns"], x="return"))
+    returns = last.get("returns") or []
+    curve = build.series("mean return", x, mean, low, high, color=2)
+    if len(set(returns)) == 1:  # a histogram of one bar would say less than a sentence
+        note += f" At step {last['step']:,} every episode returned {returns[0]:.6g}."
+        return Section("Evaluation", [build.lines("mean return", [curve], size="wide")], note)
+    blocks = [build.lines("mean return", [curve])]
+    if returns:
+        blocks.append(build.histogram(f"returns at step {last['step']:,}", returns, x="return"))
     return Section("Evaluation", blocks, note)
 
 

@@ -5,6 +5,7 @@
 | `presets` | `PRESETS[world][name]`: settings that differ from the defaults, `name` being the agent's or any other |
 | `training` | `build_network(batch, config)`, `build_hooks(batch, config, **options)` |
 | `policies` | `find_policy(name, env)`, and `DEFAULT`, the name of the policy to watch if none is named |
+| `command` | `translate(argv)` |
 | `evaluation` | `evaluate(player, episodes, seed, **options)` |
 
 `docs/worlds.md` says what each is given and returns. Keywords with a default become flags of the command line.

@@ -17,9 +17,8 @@ import contextlib
 import fcntl
 import json
 import re
-import shlex
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -130,7 +129,7 @@ class Run:
         self.close()
 
 
-def create_run(runs_dir: str | Path, config: Mapping[str, Any], algo: str, command: Iterable[str]) -> Run:
+def create_run(runs_dir: str | Path, config: Mapping[str, Any], algo: str, command: str) -> Run:
     """Make the folder of a new run. `config` is the resolved configuration, with `world` and `seed` in it."""
     runs_dir = Path(runs_dir)
     stem = "__".join(_plain(part) for part in (config["world"], algo, config["seed"], time.strftime("%Y%m%d-%H%M%S")))
@@ -138,7 +137,7 @@ def create_run(runs_dir: str | Path, config: Mapping[str, Any], algo: str, comma
         runs_dir.mkdir(parents=True, exist_ok=True)
         path = _new_folder(runs_dir, stem)
         replace_file(path / "config.json", json.dumps(config, indent=2) + "\n")
-        replace_file(path / "command.txt", shlex.join(command) + "\n")
+        replace_file(path / "command.txt", command + "\n")
         replace_file(path / "system.json", json.dumps(describe_system(), indent=2) + "\n")
     return Run(path)
 

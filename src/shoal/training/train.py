@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -82,13 +83,12 @@ def train(
     else:
         resolved = resumed_config(find_run(resume), name, settings)
     source = resolved.world if world is None or isinstance(world, str) else world
-    command = sys.argv if sys.argv and Path(sys.argv[0]).name == "shoal" else [f"shoal.train({name!r}, ...)"]
     service = None if track is None else load_service(track)
     with closing(make_batch(source, resolved, resolved.num_envs)) as batch:
         hooks_for = partial(world_hooks, config=resolved) if hooks is None else lambda lanes: hooks
         own_hooks, agent = hooks_for(batch), make_agent(resolved, batch, network)
         if resume is None:
-            run, checkpoint = create_run(runs_dir, config_values(resolved), resolved.algo.name, command), None
+            run, checkpoint = create_run(runs_dir, config_values(resolved), resolved.algo.name, _command(name)), None
         else:
             run, checkpoint = resume_run(resume)
         with run:
@@ -96,6 +96,14 @@ def train(
             display = make_display(title, resolved.total_steps, quiet)
             run.listeners += [display] if service is None else [display, Tracker(service, run)]
             return _train(run, resolved, source, batch, agent, own_hooks, hooks_for, checkpoint, display)
+
+
+def _command(world: str | None) -> str:
+    """What was typed at the command line (`shoal ...` or `python -m shoal ...`), or the call in Python."""
+    program = Path(sys.argv[0]) if sys.argv else Path()
+    if program.name == "shoal" or program.parts[-2:] == ("shoal", "__main__.py"):
+        return shlex.join(["shoal", *sys.argv[1:]])
+    return f"shoal.train({world!r}, ...)"
 
 
 def resumed_config(run: Path, world: str | None, settings: Mapping[str, Any]) -> TrainConfig:

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from shoal.errors import ConfigError
-from shoal.worlds.cage2.hooks import StopRules, WorkflowMonitor, make_hooks
+from shoal.worlds.cage2.hooks import StopRules, WorkflowMonitor
+from shoal.worlds.cage2.training import build_hooks
 
 LANES = 4
 WORKFLOWS = np.array([[0, 1, 2, 3, 4], [4, 3, 2, 1, 0]] * 2)
@@ -86,13 +87,13 @@ def test_it_goes_on_where_it_was_saved():
 
 
 def test_rules_need_a_workflow_and_sensible_numbers():
-    assert make_hooks({}) == {}
+    assert build_hooks(None, SimpleNamespace(env={})) == {}
     with pytest.raises(ConfigError, match="--workflow"):
-        make_hooks({}, stop_compliance=0.9)
+        build_hooks(None, SimpleNamespace(env={}), stop_compliance=0.9)
     with pytest.raises(ConfigError, match="no rate"):
-        make_hooks({"workflow": 0}, stop_compliance=1.5)
+        build_hooks(None, SimpleNamespace(env={"workflow": 0}), stop_compliance=1.5)
     with pytest.raises(ConfigError, match="at least 1"):
-        make_hooks({"workflow": 0}, patience=0)
+        build_hooks(None, SimpleNamespace(env={"workflow": 0}), patience=0)
 
 
 def test_training_from_the_command_line_follows_a_workflow(tmp_path):

@@ -53,16 +53,11 @@ def test_a_video_frame_shows_what_is_lost(episode):
 
 
 @needs_browser
-def test_the_player_draws_it(tmp_path):
-    import os
-
+def test_the_player_draws_it(tmp_path, monkeypatch):
     from shoal.cli import main
 
-    before = os.getcwd()
-    os.chdir(tmp_path)
-    try:
-        words = "--policy react-restore --red meander --num-envs 1 --max-steps 5"
-        assert main(["play", "cage2", *words.split()]) == 0
-    finally:
-        os.chdir(before)
-    assert "<canvas" in dom(tmp_path / "play_cage2.html", tmp_path / "profile")
+    monkeypatch.chdir(tmp_path)
+    words = "--policy react-restore --red meander --num-envs 1 --max-steps 5"
+    assert main(["play", "cage2", *words.split()]) == 0
+    (page,) = tmp_path.glob("*.html")
+    assert "<canvas" in dom(page, tmp_path / "profile")

@@ -22,7 +22,7 @@ Shoal.blocks.fields = (block, card) => {
       if (value && typeof value === "object" && !Array.isArray(value)) nested.push([key, value]);
       else list.append(el("dt", {}, key), el("dd", {}, Array.isArray(value) ? JSON.stringify(value) : String(value ?? "–")));
     }
-    for (const [key, value] of nested) { list.append(el("dt", { className: "group" }, key)); add(value); }
+    for (const [key, value] of nested.filter(([, table]) => Object.keys(table).length)) { list.append(el("dt", { className: "group" }, key)); add(value); }
   };
   add(block.fields);
   card.append(list);

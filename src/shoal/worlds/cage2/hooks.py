@@ -109,22 +109,3 @@ class WorkflowMonitor:
         episodes, self._best, stale = np.asarray(state["counters"]).tolist()
         self.episodes, self._stale = int(episodes), int(stale)
         self.latest = {name: np.array(state[name]) for name in _QUANTITIES if name in state}
-
-
-def make_hooks(
-    env: Mapping[str, Any],
-    *,
-    stop_compliance: float | None = None,
-    min_episodes: int = 10,
-    min_fixes: int = 10,
-    patience: int | None = None,
-    max_episodes: int | None = None,
-) -> dict[str, tuple]:
-    """Hooks of the trainer for lanes made with the options `env`; none where no workflow is followed."""
-    rules = StopRules(stop_compliance, min_episodes, min_fixes, patience, max_episodes)
-    if env.get("workflow") is None:
-        if rules != StopRules():
-            raise ConfigError("Rules to stop early watch how a workflow is followed. Give --workflow too.")
-        return {}
-    monitor = WorkflowMonitor(rules)
-    return {"recorders": (monitor,), "callbacks": (monitor,), "stop_rules": (monitor,)}

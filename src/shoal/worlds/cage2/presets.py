@@ -1,6 +1,7 @@
 """Settings with which CAGE2 is trained: `PRESETS["cage2"][name]`, what differs from the defaults.
 
-`ppo` (the default) is a defender in the manner of the challenge's winning entry. `original` follows a workflow with the
+`ppo` (the default) defends as well as it can: few actions, and Blue's memory of scans and decoys. `winner` sees what
+the challenge's winning entry saw; `plain` sees 52 bits and has all 145 actions. `original` follows a workflow with the
 settings of the system that workflows come from; `fast` does so with settings that learn in a fraction of the time.
 """
 
@@ -8,24 +9,28 @@ from __future__ import annotations
 
 _WORKFLOW = {"workflow": "critical_first", "alignment_weight": 30.0}
 
+_DEFENDER = {
+    "num_envs": 128,
+    "total_steps": 5_000_000,
+    "eval_every": 1_000_000,
+    "eval_episodes": 200,
+    "checkpoint_every": 1_000_000,
+    "algo": {
+        "num_steps": 100,
+        "minibatches": 8,
+        "hidden": [128, 128],
+        "lr": 1e-3,
+        "lr_final": 2e-5,
+        "entropy": 0.01,
+        "entropy_final": 3e-4,
+    },
+}
+
 PRESETS: dict[str, dict[str, dict]] = {
     "cage2": {
-        "ppo": {
-            "num_envs": 128,
-            "total_steps": 5_000_000,
-            "eval_every": 1_000_000,
-            "eval_episodes": 200,
-            "checkpoint_every": 1_000_000,
-            "env": {"actions": "reduced", "scan_memory": True, "decoy_memory": True},
-            "algo": {
-                "num_steps": 100,
-                "minibatches": 8,
-                "lr": 1e-3,
-                "lr_final": 1e-4,
-                "entropy": 0.01,
-                "entropy_final": 0.001,
-            },
-        },
+        "ppo": {**_DEFENDER, "env": {"actions": "reduced", "scan_memory": True, "decoy_memory": True}},
+        "winner": {**_DEFENDER, "env": {"actions": "reduced", "scan_memory": True}},
+        "plain": _DEFENDER,
         "original": {
             "num_envs": 25,
             "total_steps": 125_000,  # 50 episodes of 100 steps in every lane

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from shoal.worlds.cage2.hooks import make_hooks
+from shoal.errors import ConfigError
+from shoal.worlds.cage2.hooks import StopRules, WorkflowMonitor
 
 
 def build_hooks(
@@ -17,12 +18,11 @@ def build_hooks(
     patience: int | None = None,
     max_episodes: int | None = None,
 ) -> dict[str, tuple]:
-    """Fields of the trainer's hooks; the options are those of `StopRules`."""
-    return make_hooks(
-        config.env,
-        stop_compliance=stop_compliance,
-        min_episodes=min_episodes,
-        min_fixes=min_fixes,
-        patience=patience,
-        max_episodes=max_episodes,
-    )
+    """Fields of the trainer's hooks, none where no workflow is followed; the options are those of `StopRules`."""
+    rules = StopRules(stop_compliance, min_episodes, min_fixes, patience, max_episodes)
+    if config.env.get("workflow") is None:
+        if rules != StopRules():
+            raise ConfigError("Rules to stop early watch how a workflow is followed. Give --workflow too.")
+        return {}
+    monitor = WorkflowMonitor(rules)
+    return {"recorders": (monitor,), "callbacks": (monitor,), "stop_rules": (monitor,)}

@@ -8,7 +8,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-_NEVER = -1e9
+FORBIDDEN = -1e9
+"""The logit of an offer that the network itself holds back."""
 
 
 class EpsilonMixture:
@@ -22,12 +23,12 @@ class EpsilonMixture:
         self.epsilon = epsilon
 
     def log_probs(self, logits: Tensor, action_mask: Tensor | None) -> Tensor:
-        """Policy logits [N, A], mask [N, A] -> log-probabilities [N, A] of the behaviour."""
-        if action_mask is None:
-            return logits.log_softmax(-1)
-        policy = logits.masked_fill(~action_mask, _NEVER).softmax(-1)
-        forbidden = ~action_mask
+        """Policy logits [N, A], mask [N, A] or None -> log-probabilities [N, A] of the behaviour."""
+        forbidden = logits <= FORBIDDEN
+        if action_mask is not None:
+            forbidden = forbidden | ~action_mask
+        policy = logits.masked_fill(forbidden, FORBIDDEN).softmax(-1)
         count = forbidden.sum(-1, keepdim=True)
         mixed = (1 - self.epsilon) * policy + self.epsilon * forbidden / count.clamp(min=1)
         behaviour = torch.where(count > 0, mixed, policy)
-        return torch.where(behaviour > 0, behaviour.clamp(min=1e-38).log(), _NEVER)
+        return torch.where(behaviour > 0, behaviour.clamp(min=1e-38).log(), FORBIDDEN)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
@@ -67,6 +68,7 @@ class OracleChoice:
 
 
 _FLEET = {"fleet": "size"}  # what the command line calls a field of `Fleet`
+_PARTS = (Settings, Place, OracleChoice, Fleet)
 
 
 def make(num_envs: int, *, autoreset_mode: Any = "same_step", copy: bool = True, **options: Any) -> Any:
@@ -80,16 +82,33 @@ def make(num_envs: int, *, autoreset_mode: Any = "same_step", copy: bool = True,
     return DvrpBatch(num_envs, scenario, oracle, settings, autoreset_mode=autoreset_mode, copy=copy)
 
 
+def option_defaults() -> dict[str, Any]:
+    """Every option of `make` with its default."""
+    names = {new: old for old, new in _FLEET.items()}
+    return {names.get(field.name, field.name): field.default for part in _PARTS for field in fields(part)}
+
+
+def _signature() -> inspect.Signature:
+    """`make` as it would be with all its options spelled out: the command line makes flags of them."""
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    lanes = inspect.Parameter("num_envs", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    of_batch = {"autoreset_mode": "same_step", "copy": True}
+    options = {**of_batch, **option_defaults()}
+    return inspect.Signature([lanes, *(inspect.Parameter(n, keyword, default=d) for n, d in options.items())])
+
+
+make.__signature__ = _signature()  # type: ignore[attr-defined]
+
+
 def split_options(options: dict[str, Any]) -> tuple[Settings, Place, OracleChoice, Fleet]:
     """Hand every option to the part that has a field of its name."""
-    parts: list[Any] = []
-    left = {_FLEET.get(name, name): value for name, value in options.items()}
-    for cls in (Settings, Place, OracleChoice, Fleet):
-        names = [field.name for field in fields(cls)]
-        parts.append(cls(**{name: left.pop(name) for name in names if name in left}))
-    if left:
-        known = [field.name for cls in (Settings, Place, OracleChoice, Fleet) for field in fields(cls)]
-        raise unknown_name("option of dvrp", next(iter(left)), known, "shoal.worlds.dvrp.config")
+    for name in options:
+        if name not in option_defaults():
+            raise unknown_name("option of dvrp", name, option_defaults(), "`shoal train dvrp --help`")
+    given = {_FLEET.get(name, name): value for name, value in options.items()}
+    parts: list[Any] = [
+        part(**{field.name: given[field.name] for field in fields(part) if field.name in given}) for part in _PARTS
+    ]
     return parts[0], parts[1], parts[2], parts[3]
 
 

@@ -40,6 +40,7 @@ class DvrpBatch(Batched):
         self.encoder = Encoder(scenario.city, scenario.pool.size, self.settings)
         actions: gym.Space = gym.spaces.Discrete(NUM_ACTIONS)
         super().__init__(num_envs, self.encoder.space, actions, has_action_mask=True, **options)
+        self.metadata["renderer"] = "shoal.worlds.dvrp.rendering:CITY_MAP"
         self.router, self._quoter = oracle, InsertionOracle(scenario.city, scenario.fleet)
         self.oracle = Oracle(self._route, name=oracle.name, describe=self._describe)
         self.masks = np.ones((scenario.pool.size, NUM_ACTIONS), np.bool_)
@@ -58,6 +59,10 @@ class DvrpBatch(Batched):
     def action_mask(self) -> np.ndarray:
         """[B, 16]: the mask of the traveller now asking."""
         return self.masks[self.state["user"][self._lane, self._present()] - 1]
+
+    def present_limit(self) -> np.ndarray:
+        """[B, 2] minutes (early, late) that the traveller now asking would bear: what an agent has to find out."""
+        return self.state["limit"][self._lane, self._present()]
 
     # ------------------------------------------------------------------ episodes
 

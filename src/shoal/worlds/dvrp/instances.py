@@ -76,6 +76,21 @@ def load_deltas(scenario: Scenario) -> Deltas:
     return Deltas(k, cells, tw_noop, tw_offer, data["delta_noop"], data["delta_offer"])
 
 
+def clairvoyant_gain(customers: int) -> float | None:
+    """Per cent that offers and routes chosen with all requests and limits known would save; proven for n = 10, 20."""
+    data = _optima()
+    if f"clairvoyant_{customers}_cost" not in data:
+        return None
+    best, seeds = data[f"clairvoyant_{customers}_cost"], data[f"clairvoyant_{customers}_seed"]
+    plain = (data[f"dynamic_{customers}_actions"] == NO_OFFER).all(1)
+    noop = dict(
+        zip(data[f"dynamic_{customers}_seed"][plain], data[f"dynamic_{customers}_cost"][plain, -1], strict=True)
+    )
+    before = np.array([noop[seed] for seed in seeds])
+    known = best > 0
+    return 100 * float(1 - best[known].sum() / before[known].sum())
+
+
 def _optima() -> dict[str, np.ndarray]:
     with (files("shoal.worlds.dvrp") / "optima.npz").open("rb") as file, np.load(file) as data:
         return {name: data[name].astype(np.int64) for name in data}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shoal.vector.kernel import f64, record
 from shoal.vector.kernel.scratch import scratch
 from shoal.worlds.hockey.collide import box_distance, gather
 from shoal.worlds.hockey.constants import DT, PUCK, PUCK_REACH, RACKET_1, RACKET_2
@@ -12,6 +13,7 @@ from shoal.worlds.hockey.islands import come_to_rest, link
 from shoal.worlds.hockey.shapes import LEFT_SENSOR, RIGHT_SENSOR
 from shoal.worlds.hockey.solver import correct_positions, move, solve_velocities
 
+POSE = record(x=f64, y=f64, angle=f64)
 _FACTOR = 0.2
 _SWEEPS = 60
 _ENOUGH = -0.015
@@ -35,21 +37,19 @@ def advance(s, action_1, action_2, keep):
     s.vx[PUCK] = (s.vx[PUCK] + s.kick_x) * kept
     s.vy[PUCK] = (s.vy[PUCK] + s.kick_y) * kept
     s.kick_x, s.kick_y = 0.0, 0.0
-    x1, y1, a1 = s.cx[RACKET_1], s.cy[RACKET_1], s.angle[RACKET_1]
-    x2, y2, a2 = s.cx[RACKET_2], s.cy[RACKET_2], s.angle[RACKET_2]
-    xp, yp = s.cx[PUCK], s.cy[PUCK]
     if count > 0:
         solve_velocities(s, contacts, count)
+    starts = scratch(POSE, 3)
     for k in range(3):
+        starts[k].x, starts[k].y, starts[k].angle = s.cx[k], s.cy[k], s.angle[k]
         move(s, k, DT)
     groups = link(contacts, count)
     if count > 0:
         for group in range(3):
             correct_positions(s, contacts, count, group, _FACTOR, _SWEEPS, _ENOUGH)
     come_to_rest(s, groups)
-    finish_sweep(s, contacts, RACKET_1, x1, y1, a1)
-    finish_sweep(s, contacts, RACKET_2, x2, y2, a2)
-    finish_sweep(s, contacts, PUCK, xp, yp, 0.0)
+    for k in range(3):
+        finish_sweep(s, contacts, k, starts[k].x, starts[k].y, starts[k].angle)
 
 
 def note_touches(s, contacts, count, keep):

@@ -7,57 +7,61 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
+import torch
 
 from shoal.errors import ConfigError
 from shoal.worlds.dvrp.behaviour import EpsilonMixture
 from shoal.worlds.dvrp.embedding.learner import LearnerSettings, TypeLearner
 from shoal.worlds.dvrp.offers import NO_OFFER
-from shoal.worlds.dvrp.settings import Settings
 
 INTERVAL_EPOCHS = 10  # epochs between two updates of the embedding
 
 
 class Negotiation:
-    """Recorder, mask provider and callback in one: follows the customers' answers through a run."""
+    """Recorder and callback in one: follows the customers' answers through a run."""
 
     def __init__(
-        self, learning: LearnerSettings, epsilon: float, log_interval: int, say: Callable[[str], None] = print
+        self,
+        batch: Any,
+        config: Any,
+        learning: LearnerSettings,
+        epsilon: float,
+        log_interval: int,
+        say: Callable[[str], None] = print,
     ) -> None:
+        customers = batch.settings.customers
         if not 0 <= epsilon < 1:
             raise ConfigError(f"epsilon={epsilon} is no share of offers. It must lie between 0 and 1, 1 excluded.")
         if log_interval < 1:
             raise ConfigError(f"log_interval={log_interval}: use at least 1 epoch.")
-        self.learning, self.epsilon, self.log_interval, self._say = learning, epsilon, log_interval, say
+        if config.algo.num_steps != customers:
+            raise ConfigError(
+                f"An epoch is one episode of {customers} requests in every lane, but algo.num_steps is "
+                f"{config.algo.num_steps}. Set it to {customers}."
+            )
+        self.epsilon, self.log_interval, self._say = epsilon, log_interval, say
         self.behaviour = EpsilonMixture(epsilon)
-        self.learner: TypeLearner | None = None
-        self._state: Mapping[str, Any] | None = None
+        interval = INTERVAL_EPOCHS * config.num_envs * customers
+        self.learner = TypeLearner(batch.scenario.pool.size, interval, learning, say)
         self._tally, self._epoch_began = Tally(), time.perf_counter()
 
     # ------------------------------------------------------------------ moments of the loop
 
     def begin(self, loop: Any) -> None:
-        """Before the first step: get to know the run, and tell what is about to happen."""
-        batch, config = loop.batch, loop.config
-        customers, num_envs = batch.settings.customers, batch.num_envs
-        epoch = num_envs * customers
-        self._make_learner(batch.scenario.pool.size, INTERVAL_EPOCHS * epoch)
-        if loop.rollout.num_steps != customers:
-            raise ConfigError(
-                f"An epoch is one episode of {customers} requests in every lane, but the rollout has "
-                f"{loop.rollout.num_steps} steps. Set algo.num_steps={customers}."
-            )
+        """Before the first step: take over how offers are drawn, and tell what is about to happen."""
         loop.agent.behaviour = self.behaviour
         self._schedule(loop)
         self._epoch_began = time.perf_counter()
-        epochs = config.num_iterations
-        assert self.learner is not None
+        config, epochs = loop.config, loop.config.num_iterations
         self._say(
-            f"Negotiating time windows: {epochs * num_envs:,} episodes in {num_envs} parallel environments, "
-            f"{epochs} epochs (1 epoch = {num_envs} episodes), {customers} customers, device {config.device}, "
-            f"saved in {getattr(loop.run, 'path', 'memory')}, embedding every {self.learner.interval:,} steps."
+            f"Negotiating time windows: {epochs * config.num_envs:,} episodes in {config.num_envs} parallel "
+            f"environments, {epochs} epochs (1 epoch = {config.num_envs} episodes), "
+            f"{loop.batch.settings.customers} customers, "
+            f"device {config.device}, saved in {getattr(loop.run, 'path', 'memory')}, "
+            f"embedding every {self.learner.interval:,} steps."
         )
 
     def after_step(self, t: int, rollout: Any, info: dict[str, Any]) -> None:
@@ -69,24 +73,14 @@ class Negotiation:
         if ended is not None:  # those lanes already show their next episode
             final = info["final_info"]
             handled = {name: np.where(ended, final[name], value) for name, value in handled.items()}
-        assert self.learner is not None
         action = rollout.action[t]
         self.learner.records.add(handled["user_id"] - 1, action, handled["accepted"], handled["purpose"])
         self._tally.add(action, handled, ended)
 
-    def fill(self, obs: Any, action_mask: np.ndarray) -> np.ndarray:
-        """Mask provider: what is worth offering to the customer now asking; also shown in the observation."""
-        if self.learner is not None and isinstance(obs, dict):
-            asking = np.asarray(obs["customer"])
-            known = self.learner.masks[np.maximum(asking - 1, 0)] | (asking == 0)[:, None]
-            action_mask &= known
-            obs["mask"][:] = action_mask
-        return action_mask
-
     def after_iteration(self, loop: Any) -> dict[str, float]:
         """Callback: learn types when it is time, move epsilon on, tell the epoch."""
-        assert self.learner is not None
-        self.learner.maybe_update(loop.step)
+        if self.learner.maybe_update(loop.step):
+            self._hand_out_masks(loop)
         now = time.perf_counter()
         steps_per_s = loop.rollout.num_steps * loop.batch.num_envs / (now - self._epoch_began)
         metrics = {**self._tally.means(), "rollout/epsilon": self.behaviour.epsilon}
@@ -96,6 +90,11 @@ class Negotiation:
         self._schedule(loop)
         return metrics
 
+    def _hand_out_masks(self, loop: Any) -> None:
+        """Masks are part of the policy, so that whoever has the agent has them."""
+        masks = loop.agent.network.masks
+        masks[1:] = torch.as_tensor(self.learner.masks, device=masks.device)
+
     def _schedule(self, loop: Any) -> None:
         """Epsilon falls linearly from the first epoch to nothing in the last."""
         last = max(loop.config.num_iterations - 1, 1)
@@ -103,23 +102,13 @@ class Negotiation:
 
     # ------------------------------------------------------------------ persistence
 
-    def _make_learner(self, num_customers: int, interval: int) -> None:
-        self.learner = TypeLearner(num_customers, interval, self.learning, self._say)
-        if self._state is not None:
-            self.learner.load_state_dict(self._state)
-
     def state_dict(self) -> dict[str, Any]:
         """Everything that it remembers between two iterations."""
-        assert self.learner is not None
         return self.learner.state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on where `state_dict` left off, now or when the run begins."""
-        self._state = state
-        if self.learner is None:
-            self._make_learner(len(state["masks"]), 1)
-        else:
-            self.learner.load_state_dict(state)
+        """Go on where `state_dict` left off."""
+        self.learner.load_state_dict(state)
 
 
 class Tally:
@@ -173,19 +162,3 @@ def epoch_line(loop: Any, metrics: Mapping[str, float], steps_per_s: float) -> s
     if "rollout/improvement" in metrics:
         parts.insert(-1, f"improvement over no-op {metrics['rollout/improvement']:.2f} %")
     return "  ".join(parts)
-
-
-def make_hooks(
-    env: Mapping[str, Any],
-    *,
-    embedding: Literal["embedding", "filter", "none"] = "embedding",
-    use_purpose: bool = False,
-    background: bool = False,
-    epsilon: float = 0.2,
-    log_interval: int = 1,
-) -> dict[str, Any]:
-    """Hooks of the trainer for lanes made with the options `env`."""
-    if env.get("obs_mode", Settings.obs_mode) != "scaled" and embedding != "none":
-        raise ConfigError("Masks are looked up by the customer, whom obs_mode='raw' does not show. Use 'scaled'.")
-    negotiation = Negotiation(LearnerSettings(embedding, use_purpose, background), epsilon, log_interval)
-    return {"recorders": (negotiation,), "mask_provider": negotiation, "callbacks": (negotiation,)}

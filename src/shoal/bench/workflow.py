@@ -1,0 +1,154 @@
+"""`shoal bench workflow`: PPO that follows a workflow of cage2, with the settings of the original system.
+
+How long 100,000 episodes take (learning included), against the same training in plain torch, interleaved; and how long
+it takes until one workflow is followed.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import tyro
+
+from shoal.bench.machine import commit, machine, versions
+from shoal.errors import ConfigError
+
+EPISODES, LENGTH = 100_000, 100
+COMPLIANCE = 0.90
+
+
+@dataclass(frozen=True)
+class WorkflowArgs:
+    """Measure workflow-conditioned training on cage2."""
+
+    rounds: int = 5
+    """Interleaved rounds, of which the median is reported."""
+    updates: int = 40
+    """Updates of 25 lanes x 100 steps in one round; plain torch makes a quarter of them."""
+    workflow: str = "critical_first"
+    """The workflow that is learned."""
+    out: Path | None = None
+    """Write the rows here as JSON."""
+
+
+def run(argv: list[str]) -> int:
+    """The command."""
+    args = tyro.cli(WorkflowArgs, args=argv, prog="shoal bench workflow")
+    if args.rounds < 1 or args.updates < 4:
+        raise ConfigError(f"--rounds {args.rounds} --updates {args.updates} measures nothing. Ask for 1 and 4.")
+    rows = [*measure_training(args.rounds, args.updates, args.workflow), measure_compliance(args.workflow)]
+    for row in rows:
+        print(describe(row))
+    if args.out is not None:
+        document = {"rows": rows, "machine": machine(), "versions": versions(), "commit": commit()}
+        args.out.parent.mkdir(parents=True, exist_ok=True)
+        args.out.write_text(json.dumps(document, indent=1) + "\n")
+    return 0
+
+
+def describe(row: dict[str, Any]) -> str:
+    """One row in a sentence."""
+    if row["name"] == "shoal search trial":
+        reached = "followed" if row["reached"] else "not followed"
+        return (
+            f"{row['work']}: {reached} after {row['episodes']:,} episodes, "
+            f"{row['cpu_seconds']:.1f} CPU-s, {row['seconds']:.1f} s"
+        )
+    minutes = EPISODES * LENGTH / row["steps_per_s"] / 60
+    return (
+        f"{row['name']:<12} {row['steps_per_cpu_s']:>9,.0f} steps per CPU-s  {row['steps_per_s']:>9,.0f} steps per s: "
+        f"{EPISODES:,} episodes in {minutes:.1f} minutes  (Shoal / it {row['ratio_to_shoal']:.2f}×)"
+    )
+
+
+class Turns:
+    """One training that goes on whenever it is its turn."""
+
+    def __init__(self, workflow: str, compiled: bool) -> None:
+        from shoal.training.hooks import Hooks
+        from shoal.training.loop import Loop
+        from shoal.training.opening import make_agent, make_batch
+        from shoal.training.settings import resolve_config
+
+        settings = {"total_steps": 2**60, "checkpoint_every": 2**60, "env": {"workflow": workflow}}
+        config = resolve_config("cage2", {**settings, "algo": {"compiled": compiled}}, preset_name="original")
+        batch = make_batch("cage2", config, config.num_envs)
+        self._left = 0
+        self._loop = Loop(batch, make_agent(config, batch), config, _Silence(), Hooks(stop_rules=(self,)))
+        self.steps_per_update = config.batch_size
+        self.num_envs = config.num_envs
+
+    def reason_to_stop(self, loop: Any) -> str | None:
+        """As a stop rule of the loop: pause after the updates of this turn."""
+        self._left -= 1
+        return "paused" if self._left < 0 else None
+
+    def take(self, updates: int) -> tuple[float, float]:
+        """Make so many updates; returns (wall, CPU) seconds."""
+        if self._loop.iteration:
+            self._loop.restore(*self._loop.snapshot())  # what a resumed run does: `train` goes on where it was
+        self._left = updates
+        wall, cpu = time.perf_counter(), time.process_time()
+        self._loop.train()
+        return time.perf_counter() - wall, time.process_time() - cpu
+
+
+class _Silence:
+    """A run that writes nothing."""
+
+    def log(self, *args: Any) -> None: ...
+    def episodes(self, *args: Any) -> None: ...
+    def checkpoint(self, *args: Any) -> None: ...
+
+
+def measure_training(rounds: int, updates: int, workflow: str) -> list[dict[str, Any]]:
+    """Rows of Shoal and of plain torch: environment steps per second, learning included."""
+    contenders = {"shoal": (Turns(workflow, True), updates), "plain torch": (Turns(workflow, False), updates // 4)}
+    for turns, _ in contenders.values():
+        turns.take(2)  # compile and settle
+    taken = [{name: turns.take(count) for name, (turns, count) in contenders.items()} for _ in range(rounds)]
+    rows = []
+    for name, (turns, count) in contenders.items():
+        steps = count * turns.steps_per_update
+        wall, cpu = ([steps / times[name][k] for times in taken] for k in (0, 1))
+        ours = contenders["shoal"][1] * turns.steps_per_update
+        ratios = [ours / times["shoal"][1] / (steps / times[name][1]) for times in taken]
+        rows.append(
+            {
+                "suite": "workflow",
+                "work": f"cage2 ppo following {workflow}, original settings",
+                "num_envs": turns.num_envs,
+                "name": name,
+                "steps_per_s": median(wall),
+                "spread": (max(wall) - min(wall)) / median(wall),
+                "ratio_to_shoal": median(ratios),
+                "steps_per_cpu_s": median(cpu),
+            }
+        )
+    return rows
+
+
+def measure_compliance(workflow: str) -> dict[str, Any]:
+    """A row: how long the preset `fast` takes to follow a workflow in 90 % of its fixes, by the true state."""
+    from shoal.search.config import SearchConfig
+    from shoal.search.trial import run_trial
+    from shoal.worlds.cage2.workflow import as_workflow
+
+    config = SearchConfig(num_envs=50, compliance_threshold=COMPLIANCE, eval_episodes=100)
+    cpu = time.process_time()
+    outcome = run_trial(config, [as_workflow(workflow)], None, seed=0).outcomes[0]
+    return {
+        "suite": "workflow",
+        "work": f"cage2 {workflow} to {COMPLIANCE:.0%} compliance",
+        "num_envs": config.num_envs,
+        "name": "shoal search trial",
+        "reached": outcome.reached,
+        "episodes": outcome.episodes,
+        "seconds": outcome.seconds,
+        "cpu_seconds": time.process_time() - cpu,
+    }
