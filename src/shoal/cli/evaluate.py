@@ -45,10 +45,6 @@ EPISODES = 100
 
 def main(argv: list[str]) -> int:
     """`shoal eval RUN [OPTIONS]`."""
-    if any(word.partition("=")[0] == "--mode" for word in argv):  # knowledge graphs rank triples instead
-        from shoal.cli.kg_eval import main as rank
-
-        return rank(argv)
     from shoal.cli.players import open_player, world_among
     from shoal.training.beside import keyword_options, world_part
 

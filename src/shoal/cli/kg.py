@@ -150,7 +150,7 @@ def train_kge(argv: list[str]) -> int:
     from shoal.worlds.kg.kge.saved import save_kge
     from shoal.worlds.kg.kge.soft_facts import write_soft_facts
     from shoal.worlds.kg.kge.training import KGEConfig, train_kge
-    from shoal.worlds.kg.ranking import EvalConfig, evaluate
+    from shoal.worlds.kg.ranking import EvalConfig, rank_queries
 
     data = load_dataset(command.data, rules=command.rules, filters=Filters(require_rule=False))
     config = KGEConfig(
@@ -163,7 +163,7 @@ def train_kge(argv: list[str]) -> int:
     )
     show = _counter("epoch")
     kge = train_kge(data, config, lambda epoch, loss: show(epoch, command.epochs, f"loss {loss:.3f}"))
-    result = evaluate(data, data.split("valid"), EvalConfig(mode="kge_only"), kge=kge)
+    result = rank_queries(data, data.split("valid"), EvalConfig(mode="kge_only"), kge=kge)
     print(f"{command.model} on {data.name}: validation MRR {result['mrr']:.3f} against 100 corruptions")
     print(f"Saved to {save_kge(kge, command.out)}.")
     if command.soft_facts is not None:

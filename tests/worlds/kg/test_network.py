@@ -43,7 +43,8 @@ def observe(batch):
 
 def network_of(batch, **settings):
     batch.network_settings = {"embedding_size": 16, **settings}
-    return make_network(batch, PPOConfig(hidden=(32, 32)), seed=0)
+    torch.manual_seed(0)
+    return make_network(batch, PPOConfig(hidden=(32, 32)))
 
 
 @pytest.mark.parametrize("atom", ATOM_ENCODERS)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from shoal.agents.config import PPOConfig
 from shoal.errors import ConfigError
@@ -15,7 +16,7 @@ from shoal.worlds.kg.options import KGOptions
 from shoal.worlds.kg.outcomes import Outcomes
 from shoal.worlds.kg.prover import Prover
 from shoal.worlds.kg.proving import run_policy, segment_argmax, segment_log_softmax
-from shoal.worlds.kg.ranking import EvalConfig, Judge, evaluate
+from shoal.worlds.kg.ranking import EvalConfig, Judge, rank_queries
 
 OPTIONS = KGOptions(max_states=40, max_depth=4, end_action=True)
 
@@ -27,7 +28,8 @@ def data():
 
 @pytest.fixture(scope="module")
 def network(data):
-    return make_network(KGBatch(1, data, OPTIONS, network={"embedding_size": 16}), PPOConfig(hidden=(32, 32)), seed=0)
+    torch.manual_seed(0)
+    return make_network(KGBatch(1, data, OPTIONS, network={"embedding_size": 16}), PPOConfig(hidden=(32, 32)))
 
 
 @pytest.fixture(scope="module")
@@ -88,10 +90,10 @@ def test_hybrid_without_proof_weight_ranks_exactly_like_the_kge_model(data, netw
 
     queries = data.test.where(slice(0, 25))
     neutral = {"kge_weight": 1.0, "rl_weight": 0.0, "fail_penalty": 0.0}
-    hybrid = evaluate(
+    hybrid = rank_queries(
         data, queries, EvalConfig(mode="hybrid", corruptions=corruptions, **neutral), prove=prove, kge=kge
     )
-    alone = evaluate(data, queries, EvalConfig(mode="kge_only", corruptions=corruptions), kge=kge)
+    alone = rank_queries(data, queries, EvalConfig(mode="kge_only", corruptions=corruptions), kge=kge)
     for side in ("head", "tail"):
         for name in ("mrr", "hits@1", "hits@3", "hits@10", "mean_rank", "auc_pr"):
             assert hybrid["sides"][side][name] == pytest.approx(alone["sides"][side][name], abs=1e-12)
@@ -116,9 +118,9 @@ def test_modes_score_as_the_table_says(data, kge):
 
 
 def test_symbolic_ranks_by_the_length_of_the_shortest_proof(data):
-    config = EvalConfig(mode="symbolic", symbolic_depth=3, corruptions=20)
-    result = evaluate(data, data.test, config, options=OPTIONS)
-    exact = Prover(data.kb, max_atoms=OPTIONS.max_atoms).prove(data.test.triples, 3)
+    options = KGOptions(max_depth=3)
+    result = rank_queries(data, data.test, EvalConfig(mode="symbolic", corruptions=20), options=options)
+    exact = Prover(data.kb, max_atoms=options.max_atoms).prove(data.test.triples, 3)
     assert result["recall"] == pytest.approx((exact > 0).mean())
     assert result["mrr"] > 0.5
     assert set(result["proved_by_predicate"]) == {
@@ -133,13 +135,13 @@ def test_only_the_best_candidates_are_given_to_the_prover(data, kge):
         asked.append(len(rows))
         return Outcomes(np.zeros(len(rows)), np.ones(len(rows), bool), np.ones(len(rows), int))
 
-    evaluate(data, data.test, EvalConfig(mode="hybrid", prove_top=2, sides=("tail",)), prove=prove, kge=kge)
+    rank_queries(data, data.test, EvalConfig(mode="hybrid", prove_top=2, sides=("tail",)), prove=prove, kge=kge)
     assert sum(asked) == 2 * len(data.test)
 
 
 def test_the_same_seed_draws_the_same_corruptions(data, kge):
-    one, two = (evaluate(data, data.test, EvalConfig(mode="kge_only", corruptions=5), kge=kge) for _ in range(2))
-    other = evaluate(data, data.test, EvalConfig(mode="kge_only", corruptions=5, seed=1), kge=kge)
+    one, two = (rank_queries(data, data.test, EvalConfig(mode="kge_only", corruptions=5), kge=kge) for _ in range(2))
+    other = rank_queries(data, data.test, EvalConfig(mode="kge_only", corruptions=5, seed=1), kge=kge)
     assert one == two
     assert one["mrr"] != other["mrr"]
 
@@ -150,9 +152,9 @@ def test_bad_requests_are_refused(data, kge):
     with pytest.raises(ConfigError, match="sides"):
         EvalConfig(sides=("top",))
     with pytest.raises(ConfigError, match="KGE model"):
-        evaluate(data, data.test, EvalConfig(mode="hybrid"), prove=lambda rows: None)
+        rank_queries(data, data.test, EvalConfig(mode="hybrid"), prove=lambda rows: None)
     with pytest.raises(ConfigError, match="policy"):
-        evaluate(data, data.test, EvalConfig(mode="rl_only"))
+        rank_queries(data, data.test, EvalConfig(mode="rl_only"))
     empty = Queries(np.zeros((0, 3), np.int32), np.zeros(0, np.int32))
     with pytest.raises(ConfigError, match="no query"):
-        evaluate(data, empty, EvalConfig(mode="kge_only"), kge=kge)
+        rank_queries(data, empty, EvalConfig(mode="kge_only"), kge=kge)

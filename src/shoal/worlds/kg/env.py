@@ -237,8 +237,7 @@ class KGBatch(Batch):
             self._final_potential = np.where(out.truncated, self._potentials(done), 0.0)
         if self.autoreset_mode != AutoresetMode.SAME_STEP:
             return info
-        state, successors = out.final_obs["sub_index"], out.final_obs["derived_sub_indices"]
-        self._functions["observe"](lanes, done, state, successors, self._final_mask)
+        self._write_obs(out.final_obs, done, self._final_mask)
         final = {name: getattr(lanes, name).copy() for name in _INFOS}
         info |= {"final_obs": out.final_obs, "_final_obs": done, "final_info": final, "_final_info": done}
         self._begin(done)
@@ -335,8 +334,11 @@ class KGBatch(Batch):
         self._potential = after
 
     def _look(self, out: Step, which: np.ndarray) -> None:
-        state, successors = out.obs["sub_index"], out.obs["derived_sub_indices"]
-        self._functions["observe"](self.lanes, which, state, successors, out.action_mask)
+        self._write_obs(out.obs, which, out.action_mask)
+
+    def _write_obs(self, obs: dict[str, np.ndarray], which: np.ndarray, action_mask: Array) -> None:
+        ours, theirs = (rows.reshape(self.num_envs, -1) for rows in (self.lanes.successors, obs["derived_sub_indices"]))
+        self._functions["observe"](self.lanes, ours, which, obs["sub_index"], theirs, action_mask)
 
     def _info(self, out: Step) -> dict[str, Any]:
         return {**{name: getattr(self.lanes, name) for name in _INFOS}, "action_mask": out.action_mask}

@@ -135,18 +135,16 @@ class ProofNetwork(nn.Module):
         return added
 
 
-def make_network(batch: Any, config: Any, seed: int) -> ProofNetwork:
+def make_network(batch: Any, config: Any) -> ProofNetwork:
     """The network for a `KGBatch`, with the widths of the agent's `hidden`."""
     vocabulary, options = batch.data.kb.vocabulary, batch.options
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return ProofNetwork(
-            vocabulary.num_predicate_ids,
-            vocabulary.num_term_ids(num_variables(batch.data.kb, options.max_atoms)),
-            vocabulary.num_constants,
-            vocabulary.num_regular,
-            options.max_atoms,
-            hidden=tuple(config.hidden),
-            kge=batch.kge,
-            **batch.network_settings,
-        )
+    return ProofNetwork(
+        vocabulary.num_predicate_ids,
+        vocabulary.num_term_ids(num_variables(batch.data.kb, options.max_atoms)),
+        vocabulary.num_constants,
+        vocabulary.num_regular,
+        options.max_atoms,
+        hidden=tuple(config.hidden),
+        kge=batch.kge,
+        **batch.network_settings,
+    )

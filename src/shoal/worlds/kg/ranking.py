@@ -48,8 +48,6 @@ class EvalConfig:
     fail_penalty: float = 100.0
     prove_top: int | None = None
     """Give only this many candidates, the best by KGE score, to the prover; the others count as not proved."""
-    symbolic_depth: int = 2
-    """Steps up to which `symbolic` searches."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -78,7 +76,7 @@ class Side:
     rank: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
 
-def evaluate(
+def rank_queries(
     data: Dataset,
     queries: Queries,
     config: EvalConfig,
@@ -156,6 +154,7 @@ class Judge:
     def __init__(self, data: Dataset, config: EvalConfig, prove: Prove | None, kge: Any, options: KGOptions) -> None:
         self.config, self.prove, self.kge = config, prove, kge
         self._symbolic = Prover(data.kb, max_atoms=options.max_atoms) if config.mode == "symbolic" else None
+        self._depth = options.max_depth
 
     def __call__(self, triples: np.ndarray, valid: np.ndarray) -> Side:
         """Candidates [m, 1 + k, 3] and which of them count [m, 1 + k]."""
@@ -183,7 +182,7 @@ class Judge:
 
     def _outcomes(self, triples: np.ndarray) -> Outcomes:
         if self._symbolic is not None:
-            steps = self._symbolic.prove(triples, self.config.symbolic_depth)
+            steps = self._symbolic.prove(triples, self._depth)
             return Outcomes(np.zeros(len(steps)), steps > 0, np.maximum(steps, 0))
         if self.config.mode == "kge_only" or self.prove is None:
             return nothing_proved(len(triples))

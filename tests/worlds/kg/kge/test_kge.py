@@ -11,7 +11,7 @@ from shoal.worlds.kg.kge.pykeen_adapter import from_pykeen
 from shoal.worlds.kg.kge.saved import load_kge, save_kge
 from shoal.worlds.kg.kge.soft_facts import predict_facts, write_soft_facts
 from shoal.worlds.kg.kge.training import KGEConfig, OwnModel, train_kge
-from shoal.worlds.kg.ranking import EvalConfig, evaluate
+from shoal.worlds.kg.ranking import EvalConfig, rank_queries
 from tests.worlds.kg.test_dataset import COUNTRIES, write
 
 SMALL = KGEConfig(rank=24, epochs=25, batch_size=100, regulariser=3e-3)
@@ -43,13 +43,13 @@ def test_a_model_learns_who_is_related(data, name):
     rate = 0.1 if name == "complex" else 0.05
     config = KGEConfig(model=name, rank=24, epochs=25, batch_size=100, regulariser=3e-3, lr=rate)
     trained = train_kge(data, config)
-    result = evaluate(data, data.test, EvalConfig(mode="kge_only", corruptions=None), kge=trained)
+    result = rank_queries(data, data.test, EvalConfig(mode="kge_only", corruptions=None), kge=trained)
     assert result["mrr"] > 0.4, "chance is below 0.1"
 
 
 def test_a_sampled_softmax_learns_too(data):
     config = KGEConfig(rank=24, epochs=25, batch_size=100, regulariser=3e-3, num_negatives=20)
-    result = evaluate(data, data.test, EvalConfig(mode="kge_only"), kge=train_kge(data, config))
+    result = rank_queries(data, data.test, EvalConfig(mode="kge_only"), kge=train_kge(data, config))
     assert result["mrr"] > 0.4
 
 
@@ -131,7 +131,7 @@ def test_a_pykeen_model_is_asked_in_our_ids_and_ranked_as_pykeen_does():
     assert np.allclose(
         np.sort(kge.raw_score(triples)), np.sort(model.score_hrt(mapped).detach().numpy()[:, 0]), atol=1e-5
     )
-    ours = evaluate(data, data.test, EvalConfig(mode="kge_only", corruptions=None), kge=kge)
+    ours = rank_queries(data, data.test, EvalConfig(mode="kge_only", corruptions=None), kge=kge)
     theirs = RankBasedEvaluator().evaluate(
         model,
         mapped_triples=source.testing.mapped_triples,

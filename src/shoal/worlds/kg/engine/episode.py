@@ -225,20 +225,22 @@ def pay(opt, positive, success, gave_up):
 
 
 @jit
-def observe(lanes, which, state, successors, action_mask):
-    """Write the padded observation of every lane in `which` [B]."""
+def observe(lanes, flat, which, state, successors, action_mask):
+    """Write the padded observation of every lane in `which` [B]. Successors are flat rows [B, S * A * 3].
+
+    `flat` is `lanes.successors` in that shape: copying and clearing are then single runs through memory.
+    """
+    width = lanes.state.shape[1] * 3
     for i in range(len(which)):
         if which[i]:
-            flat_from, flat_to = lanes.state[i], state[i, 0]
-            for k in range(len(flat_from)):
-                for j in range(3):
-                    flat_to[k, j] = flat_from[k, j]
+            put_state(state[i, 0], lanes.state[i], len(lanes.state[i]))
             count = lanes.num_actions[i]
-            for row in range(len(successors[i])):
-                if row < count:
-                    put_state(successors[i, row], lanes.successors[i, row], len(flat_from))
-                else:
-                    put_state(successors[i, row], successors[i, row], 0)
+            filled = count * width
+            for k in range(filled):
+                successors[i, k] = flat[i, k]
+            for k in range(filled, successors.shape[1]):
+                successors[i, k] = 0
+            for row in range(action_mask.shape[1]):
                 action_mask[i, row] = row < count
 
 
