@@ -59,7 +59,7 @@ class OfferNetwork(nn.Module):
         allowed = self.masks[customer]
         known = self.situation(situation)[:, None].expand(-1, _NUM_OFFERS, -1)
         logits = self.score(torch.cat([known, self._offers(obs, allowed)], -1)).squeeze(-1)
-        if self.quotes:
+        if self.trust is not None:
             logits = logits + self.trust * obs["quotes"][:, :_NUM_OFFERS]
         value = self.critic(torch.cat([situation, requests.flatten(1)], -1)).squeeze(-1)
         return logits.masked_fill(~allowed, FORBIDDEN), value, state
