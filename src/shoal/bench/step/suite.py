@@ -8,7 +8,9 @@ from typing import Annotated, Any
 
 import tyro
 
+from shoal.bench.chart import write_bars
 from shoal.bench.contender import Contender, Work
+from shoal.bench.rounds import Result
 from shoal.errors import ConfigError, unknown_name
 from shoal.registry import WORLDS, World, find_world
 
@@ -29,6 +31,8 @@ class StepArgs:
     """Numbers of lanes, separated by commas."""
     out: Path | None = None
     """Write the rows here as JSON."""
+    chart: Path | None = None
+    """Draw the rates at the largest number of lanes as an SVG."""
     rounds: int = 7
     """Interleaved rounds, of which the median is reported."""
     seconds: float = 0.15
@@ -65,7 +69,11 @@ def run(argv: list[str]) -> int:
     works = [work for work in works_of(world, args.lanes) if args.only in work.name]
     if not works:
         raise ConfigError(f"No work of {world.name} has {args.only!r} in its name.")
-    measure(works, rounds=args.rounds, seconds=args.seconds, pythons=args.pythons, out=args.out)
+    result = measure(works, rounds=args.rounds, seconds=args.seconds, pythons=args.pythons, out=args.out)
+    if args.chart is not None:
+        title = f"{world.name}, {max(args.lanes):,} lanes, one thread: environment steps per CPU-second"
+        drawn = [row for row in result.rows if (row.work, row.num_envs) == (world.name, max(args.lanes))]
+        write_bars(drawn, title, args.chart)
     return 0
 
 
@@ -79,7 +87,7 @@ def run_short(pythons: dict[str, str]) -> None:
 
 def measure(
     works: list[Work], *, rounds: int, seconds: float, pythons: dict[str, str], out: Path | None = None
-) -> None:
+) -> Result:
     """Run, print, and write."""
     from rich.console import Console
 
@@ -95,6 +103,7 @@ def measure(
     if out is not None:
         write_result(result, out)
         console.print(f"rows written to {out}")
+    return result
 
 
 # ---------------------------------------------------------------------- who takes part in what
