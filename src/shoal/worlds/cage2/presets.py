@@ -30,7 +30,13 @@ PRESETS: dict[str, dict[str, dict]] = {
     "cage2": {
         "ppo": {
             **_DEFENDER,
-            "env": {"actions": "reduced", "scan_memory": True, "decoy_memory": True, "show_ports": True},
+            "env": {
+                "actions": "reduced",
+                "mask": "useful",
+                "scan_memory": True,
+                "decoy_memory": True,
+                "host_memory": True,
+            },
         },
         "winner": {**_DEFENDER, "env": {"actions": "reduced", "scan_memory": True}},
         "plain": _DEFENDER,
