@@ -16,6 +16,7 @@ from shoal.registry import WORLDS, World, find_world
 
 _OURS, _PEERS = "shoal.bench.step.ours", "shoal.bench.step.peers"
 NUM_WORKERS = 2
+_MIXTURES = {"cage2": {"red": "bline,meander"}}  # worlds that can be played in several ways, dealt out to the lanes
 
 
 @dataclass(frozen=True)
@@ -135,9 +136,8 @@ def works_of(world: World, lanes: list[int]) -> list[Work]:
 
 
 def _ours(world: World, **options: Any) -> dict[str, Any]:
-    """Options of our batch; worlds that can be played in several ways are measured in a mixture of them."""
-    mixture = {"cage2": {"red": "bline,meander"}}.get(world.name, {})
-    return {"env": world.name, "num_threads": 1, **mixture, **options}
+    """Options of our batch."""
+    return {"env": world.name, "num_threads": 1, **_MIXTURES.get(world.name, {}), **options}
 
 
 def _kernel(world: World) -> Contender:
@@ -149,10 +149,10 @@ def _copying(world: World) -> Contender:
 
 
 def _python_loop(world: World) -> list[Contender]:
-    """The same source, uncompiled: for a world that has no peer installed, what it would be in Python."""
+    """The same source, uncompiled, one lane at a time: what a world without installed peers would be in Python."""
     if world.name != "cage2":
         return []
-    return [Contender("python loop", f"{_OURS}:shoal_batch", _ours(world, compiled=False, copy=False), max_envs=1024)]
+    return [Contender("python loop", f"{_OURS}:single_lanes", {"env": world.name, **_MIXTURES[world.name]}, None, 1024)]
 
 
 def _c_loop(world: World) -> list[Contender]:
