@@ -112,6 +112,8 @@ def measure(
 
 def works_of(world: World, lanes: list[int]) -> list[Work]:
     """All work of the suite on one world."""
+    if world.name == "hockey":
+        return [work for num_envs in lanes for work in hockey_works(world, num_envs)]
     env = world.gym_id.removeprefix("shoal/")
     contenders = (
         _kernel(world),
@@ -133,6 +135,25 @@ def works_of(world: World, lanes: list[int]) -> list[Work]:
         python_env_work(env, 64, processes_each=True),
         python_env_work("LunarLander-v3", 64, processes_each=False),
     ]
+
+
+def hockey_works(world: World, num_envs: int) -> list[Work]:
+    """Two bots inside the lanes, and random actions for both players; the peer is the original, one object a lane."""
+    works = []
+    for name, bots, seats in (
+        ("hockey bots", True, {"player": "strong", "opponent": "weak"}),
+        ("hockey random", False, {"opponent": "external"}),
+    ):
+        contenders = (
+            Contender("shoal kernel", f"{_OURS}:shoal_batch", _ours(world, copy=False, **seats)),
+            Contender("shoal kernel, copies", f"{_OURS}:shoal_batch", _ours(world, **seats)),
+            Contender("hockey-env", f"{_PEERS}:hockey_env", {"bots": bots}, "hockey", 8),
+            Contender(
+                "python loop", f"{_OURS}:shoal_batch", _ours(world, copy=False, compiled=False, **seats), None, 8
+            ),
+        )
+        works.append(Work(name, num_envs, contenders))
+    return works
 
 
 def _ours(world: World, **options: Any) -> dict[str, Any]:
