@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -39,11 +40,14 @@ def main(argv: list[str]) -> int:
 
     _, place, _, fleet = split_options(options)
     scenario = make_scenario(place, fleet)
-    model = train(scenario, command.settings, print)
-    sizes = (1, command.settings.customers)
+    sizes, words = (1, command.settings.customers), shlex.join(["shoal", "oracle-train", *argv])
     with explained(f"{command.out} could not be written", "Choose another --out."):
         Path(command.out).parent.mkdir(parents=True, exist_ok=True)
-        save_model(command.out, model, scenario.city, sizes, shlex.join(["shoal", "oracle-train", *argv]))
+
+        def keep(model: Any) -> None:
+            save_model(command.out, model, scenario.city, sizes, words)
+
+        train(scenario, command.settings, partial(print, flush=True), keep)
     print(f"Wrote {command.out}. Use it with --oracle neural --oracle-checkpoint {command.out}")
     return 0
 

@@ -17,7 +17,7 @@ from torch import Tensor
 from shoal.worlds.dvrp.city import DAY
 
 NUM_MOVE_FEATURES = 9
-NUM_CONTEXT = 5
+NUM_CONTEXT = 7
 _FAR = 1e9
 
 
@@ -58,6 +58,7 @@ class Moves(NamedTuple):
     arrival: Tensor  # [B, N] start of service at every node if it is next
     slot: Tensor  # [B, n] where the dropoff of every pickup would enter the witness order
     features: Tensor  # [B, N, NUM_MOVE_FEATURES] of every node as the next stop
+    reachable: Tensor  # [B] how many waiting pickups this vehicle could still drive to
 
 
 def make_problem(
@@ -123,6 +124,9 @@ def look(problem: Problem, state: State) -> Moves:
     alone = problem.price[:, 0] + problem.price[:, :, 0]
     ready = torch.zeros_like(drive_c)
     ready[:, 2::2] = 1.0
+    reachable = state.left[:, 1::2] & (arrival[:, 1::2] <= problem.closes[:, 1::2])
+    via = arrival[..., None] + problem.service + problem.seconds[:, :, 1::2]  # [B, N, n]: there, through every node
+    missed = (reachable[:, None] & (via > problem.closes[:, None, 1::2])).sum(-1)
     features = [
         drive_s / 1800,
         (waiting / 3600).clamp(max=3),
@@ -131,22 +135,23 @@ def look(problem: Problem, state: State) -> Moves:
         (extra / 10).clamp(-2, 4),
         (extra - alone) / 10,
         ready,
-        at_depot[:, None].float().expand_as(drive_c),
+        missed / 5,
         (arrival / 3600).clamp(max=24) / 12 - 1,
     ]
-    return Moves(allowed, arrival, slot, torch.stack(features, -1))
+    return Moves(allowed, arrival, slot, torch.stack(features, -1), reachable.sum(1))
 
 
-def context(problem: Problem, state: State) -> Tensor:
-    """[B, NUM_CONTEXT] numbers about the vehicle under way."""
-    total = problem.wanted.sum(1).clamp(min=1)
+def context(problem: Problem, state: State, moves: Moves) -> Tensor:
+    """[B, NUM_CONTEXT] numbers about the vehicle under way and the work that is left."""
     return torch.stack(
         [
             state.clock / 43_200 - 1,
             (state.aboard > 0).sum(1) / problem.capacity,
-            state.vehicles / 5.0,
+            ((problem.fleet - state.vehicles) / 5).clamp(min=-1, max=1),
             (state.vehicles >= problem.fleet).float(),
-            state.left.sum(1) / total,
+            (state.here == 0).float(),
+            state.left[:, 1::2].sum(1) / 15 - 1,
+            moves.reachable / 15 - 1,
         ],
         1,
     )
