@@ -81,6 +81,7 @@ def test_a_likely_offer_is_made_whatever_the_type():
     network = OfferNetwork(batch.single_observation_space)
     network.masks[1:] = False
     network.masks[1:, 12] = True
+    network.chances[1:] = 0
     network.chances[1:, 9] = 0.9
     obs, _ = batch.reset(seed=0)
     logits, _, _ = network({name: torch.as_tensor(part) for name, part in obs.items()}, None)

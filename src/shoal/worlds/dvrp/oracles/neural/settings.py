@@ -13,7 +13,7 @@ class TrainOracle:
 
     customers: int = 30
     """Largest request set."""
-    lessons: int = 250
+    lessons: int = 110
     """Lessons of imitation; 0 starts with REINFORCE."""
     plans: int = 512
     """Plans of the compiled oracle in a lesson."""
@@ -21,11 +21,11 @@ class TrainOracle:
     """Passes over a lesson."""
     teacher_iterations: int = 30
     """Rounds of search per request of the plans to imitate."""
-    epochs: int = 10
+    epochs: int = 5
     """Epochs of REINFORCE."""
-    batches: int = 50
+    batches: int = 60
     """Batches in an epoch of REINFORCE."""
-    batch_size: int = 128
+    batch_size: int = 64
     """Plans in a batch, of imitation and of REINFORCE."""
     samples: int = 16
     """Plans per request set in REINFORCE; their mean is the baseline."""
