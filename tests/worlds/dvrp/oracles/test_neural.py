@@ -5,11 +5,14 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import shoal  # noqa: E402
+from shoal.cli import main  # noqa: E402
 from shoal.errors import ConfigError  # noqa: E402
 from shoal.worlds.dvrp.city import synthetic_city  # noqa: E402
 from shoal.worlds.dvrp.config import Place, make_scenario  # noqa: E402
 from shoal.worlds.dvrp.fleet import Fleet  # noqa: E402
 from shoal.worlds.dvrp.instances import book  # noqa: E402
+from shoal.worlds.dvrp.offers import NO_OFFER  # noqa: E402
 from shoal.worlds.dvrp.oracles.neural import construction, decoding, lessons, training  # noqa: E402
 from shoal.worlds.dvrp.oracles.neural.model import Architecture, AttentionModel  # noqa: E402
 from shoal.worlds.dvrp.oracles.neural.oracle import NeuralOracle, load_model, save_model  # noqa: E402
@@ -153,3 +156,18 @@ def test_bad_options_are_refused():
         training.TrainOracle(lessons=0, epochs=0)
     with pytest.raises(ConfigError, match="does not divide"):
         training.TrainOracle(batch_size=10, samples=3)
+
+
+def test_the_command_writes_weights_that_an_environment_can_use(tmp_path, capsys):
+    first, second = tmp_path / "new" / "a.safetensors", tmp_path / "b.safetensors"
+    small = "--customers 4 --lessons 1 --plans 32 --batch-size 16 --epochs 1 --batches 1 --width 16".split()
+    assert main(["oracle-train", "dvrp", *small, "--out", str(first)]) == 0
+    assert main(["oracle-train", "dvrp", *small, "--start", str(first), "--out", str(second)]) == 0
+    assert capsys.readouterr().out.count("greedy gap to ruin-200") == 4
+    env = shoal.make("dvrp", 3, customers=4, oracle="neural", oracle_checkpoint=str(second))
+    env.reset(seed=0)
+    for _ in range(4):
+        env.step([NO_OFFER] * 3)
+    assert env.oracle.stats.calls == 4
+    assert main(["oracle-train", "dvrp", *small, "--city-seed", "8", "--start", str(first)]) != 0
+    assert "was trained in city" in capsys.readouterr().err

@@ -36,14 +36,14 @@ class Architecture:
 
 
 class Memory(NamedTuple):
-    """What the encoder leaves for the decoder. [B, N, d] each, `judged` [B, N, move_hidden], `mean` [B, d]."""
+    """What the encoder leaves for the decoder."""
 
-    nodes: Tensor
-    keys: Tensor
-    values: Tensor
-    logit_keys: Tensor
-    judged: Tensor
-    mean: Tensor
+    nodes: Tensor  # [B, N, d]
+    keys: Tensor  # [B, heads, N, d / heads]
+    values: Tensor  # [B, heads, N, d / heads]
+    logit_keys: Tensor  # [B, d, N]
+    judged: Tensor  # [B, N, move_hidden]
+    mean: Tensor  # [B, d]
 
 
 class View(NamedTuple):
@@ -94,18 +94,21 @@ class AttentionModel(nn.Module):
         there = problem.wanted[..., None]
         mean = (hidden * there).sum(1) / there.sum(1)
         keys, values, logit_keys = self.project(hidden).chunk(3, -1)
-        return Memory(hidden, keys, values, logit_keys, self.judge_node(hidden), mean)
+        keys, values = (self._split(part).contiguous() for part in (keys, values))  # once, not at every step
+        return Memory(hidden, keys, values, logit_keys.transpose(1, 2).contiguous(), self.judge_node(hidden), mean)
+
+    def _split(self, part: Tensor) -> Tensor:
+        """[B, N, d] -> [B, heads, N, d / heads]."""
+        return part.unflatten(-1, (self.architecture.heads, -1)).transpose(1, 2)
 
     def decode(self, memory: Memory, view: View) -> Tensor:
         """Logits [B, T, N] of the next stop, forbidden ones at minus a billion."""
         a, (rows, moments) = self.architecture, view.here.shape
         query = self.query(self._situation(memory, view))
-        split = (rows, -1, a.heads, a.width // a.heads)
-        asked, keys, values = (t.reshape(split).transpose(1, 2) for t in (query, memory.keys, memory.values))
         open_nodes = (view.left | view.allowed)[:, None]
-        seen = F.scaled_dot_product_attention(asked, keys, values, attn_mask=open_nodes)
+        seen = F.scaled_dot_product_attention(self._split(query), memory.keys, memory.values, attn_mask=open_nodes)
         query = query + self.glimpse(seen.transpose(1, 2).reshape(rows, moments, a.width))
-        score = query @ memory.logit_keys.transpose(1, 2) / math.sqrt(a.width)
+        score = query @ memory.logit_keys / math.sqrt(a.width)
         judged = self.judge_move(view.moves) + self.judge_situation(query)[:, :, None] + memory.judged[:, None]
         score = score + self.judge(F.relu(judged)).squeeze(-1)
         return (_CLIP * torch.tanh(score / _CLIP)).masked_fill(~view.allowed, _NEVER)

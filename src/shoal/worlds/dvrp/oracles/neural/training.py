@@ -27,12 +27,16 @@ Report = Callable[[str], None]
 
 
 def train(
-    scenario: Scenario, config: TrainOracle, say: Callable[[str], None], keep: Callable[[AttentionModel], None]
+    scenario: Scenario,
+    config: TrainOracle,
+    say: Callable[[str], None],
+    keep: Callable[[AttentionModel], None],
+    start: AttentionModel | None = None,
 ) -> AttentionModel:
-    """Train a model from scratch, telling how it goes line by line; `keep` gets the model with every line."""
+    """Train a model, from scratch or from `start`, telling how it goes; `keep` gets the model with every line."""
     torch.manual_seed(config.seed)
     rng = np.random.default_rng(config.seed)
-    model = AttentionModel(Architecture(width=config.width))
+    model = start or AttentionModel(Architecture(width=config.width))
     oracle = NeuralOracle(scenario.city, scenario.fleet, model=model)
     exam = draw_sets(scenario, config.customers, 64, config.customers, np.random.default_rng(config.seed + 1))
     reference = RuinOracle(scenario.city, scenario.fleet, 200).solve(*exam).cost
