@@ -160,7 +160,8 @@ def test_bad_options_are_refused():
 
 def test_the_command_writes_weights_that_an_environment_can_use(tmp_path, capsys):
     first, second = tmp_path / "new" / "a.safetensors", tmp_path / "b.safetensors"
-    small = "--customers 4 --lessons 1 --plans 32 --batch-size 16 --epochs 1 --batches 1 --width 16".split()
+    sizes = {"customers": 4, "lessons": 1, "plans": 32, "batch-size": 16, "epochs": 1, "batches": 1, "width": 16}
+    small = [word for name, value in sizes.items() for word in (f"--{name}", str(value))]
     assert main(["oracle-train", "dvrp", *small, "--out", str(first)]) == 0
     assert main(["oracle-train", "dvrp", *small, "--start", str(first), "--out", str(second)]) == 0
     assert capsys.readouterr().out.count("greedy gap to ruin-200") == 4
