@@ -18,7 +18,7 @@ PRESETS: dict[str, dict[str, dict]] = {
             "algo": {
                 "num_steps": _CUSTOMERS,
                 "minibatches": 4,
-                "epochs": 6,
+                "epochs": 4,
                 "lr": 1.5e-3,
                 "lr_final": 2e-4,
                 "gamma": 1.0,
