@@ -63,7 +63,7 @@ class KGECommand:
     rules: str | None = None
     """Another rule file than the folder's rules.txt; predicates of rules are in the vocabulary."""
     model: str = "complex"
-    """complex or rotate."""
+    """complex, rotate or rote."""
     rank: int = 100
     """Complex numbers per entity."""
     epochs: int = 30

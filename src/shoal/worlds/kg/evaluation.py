@@ -104,8 +104,8 @@ def _proving(player: Any, decode: str, beam_width: int, pool_size: int, seed: in
     from shoal.worlds.kg.proving import run_policy
 
     drawn = seed if decode == "sample" else None
-    return lambda triples: run_policy(
-        network, batch.data, batch.options, triples, num_envs=pool_size, kge=batch.kge, sample_seed=drawn
+    return lambda triples, show: run_policy(
+        network, batch.data, batch.options, triples, num_envs=pool_size, kge=batch.kge, sample_seed=drawn, show=show
     )
 
 
@@ -116,11 +116,11 @@ class _progress:
         from rich.progress import Progress
 
         self._bar = Progress(transient=True)
-        self._task = self._bar.add_task(title, total=None)
+        self._task = self._bar.add_task(title, total=1.0)
 
     def __enter__(self) -> Any:
         self._bar.start()
-        return lambda done, total: self._bar.update(self._task, completed=done, total=total)
+        return lambda share: self._bar.update(self._task, completed=share)
 
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
