@@ -2,14 +2,17 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from shoal.bench.kg import proving, proving_in_workers, run, works_of
+from shoal.bench.kg_training import describe, measure_training
 
 
 def test_absent_data_sets_are_notes(tmp_path):
     works, notes = works_of(tmp_path, 8)
     assert {work.name for work in works} == {"families, engines", "families, workers", "families, one lane"}
     assert len(notes) == 3
-    assert "no folder" in notes[0]
+    assert "no such folder" in notes[0]
 
 
 def test_every_contender_counts_its_steps():
@@ -20,6 +23,14 @@ def test_every_contender_counts_its_steps():
     workers = proving_in_workers(8, lanes_here=4, data="families")
     assert workers(3) == 3
     workers.close()
+
+
+def test_training_is_told_apart_into_networks_engine_and_the_rest():
+    row = measure_training("ppo", "families")
+    assert row["steps_per_cpu_s"] > 100
+    assert all(0 < row[name] < 1 for name in ("networks", "engine", "outside"))
+    assert row["networks"] + row["engine"] + row["outside"] == pytest.approx(1)
+    assert "outside" in describe(row)
 
 
 def test_the_suite_prints_and_writes_rows(tmp_path, capsys):

@@ -10,7 +10,7 @@ from shoal.training.num_envs import FIRST, Probe, bytes_per_lane, measure, measu
 from shoal.training.settings import resolve_config
 from shoal.training.train import train
 
-SMALL = {"num_steps": 8, "epochs": 1, "minibatches": 1}
+SMALL = {"num_steps": 8, "epochs": 1, "minibatches": 1, "compiled": False}
 
 
 def config(**settings) -> TrainConfig:

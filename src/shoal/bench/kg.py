@@ -6,8 +6,9 @@ that is stepped as one is worth.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +17,8 @@ import numpy as np
 import tyro
 
 from shoal.bench.contender import Contender, Run, Work
+from shoal.bench.kg_training import describe, measure_training
+from shoal.bench.machine import commit, machine, versions
 from shoal.errors import ConfigError
 
 WORLDS: dict[str, dict[str, Any]] = {
@@ -52,12 +55,13 @@ def run(argv: list[str]) -> int:
     args = tyro.cli(KGArgs, args=argv, prog="shoal bench kg")
     works, notes = works_of(args.data, args.num_envs)
     works = [work for work in works if args.only in work.name]
-    if not works:
+    trained = {name: path for name, path in data_sets(args.data).items() if args.only in f"{name}, ppo"}
+    if not works and not trained:
         raise ConfigError(f"No work of this suite has {args.only!r} in its name.")
 
     from rich.console import Console
 
-    from shoal.bench.report import print_result, write_result
+    from shoal.bench.report import print_result
     from shoal.bench.rounds import run_works
 
     console = Console(width=None if Console().is_terminal else 120)
@@ -65,24 +69,39 @@ def run(argv: list[str]) -> int:
         result = run_works(
             "kg", works, rounds=args.rounds, seconds=args.seconds, pythons={}, on_progress=lambda t: status.update(t)
         )
+        training = [measure_training(name if name in WORLDS else "ppo", path) for name, path in trained.items()]
     result.notes.extend(notes)
     print_result(result, console)
+    for row in training:
+        console.print(describe(row), highlight=False)
     if args.out is not None:
-        write_result(result, args.out)
+        _write({"rows": [asdict(row) for row in result.rows], "training": training, "notes": result.notes}, args.out)
         console.print(f"rows written to {args.out}")
     return 0
 
 
+def _write(document: dict[str, Any], path: Path) -> None:
+    document |= {"machine": machine(), "versions": versions(), "commit": commit()}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(document, indent=1) + "\n")
+
+
+def data_sets(data: Path | None) -> dict[str, str]:
+    """What there is to measure here: names, and where they are."""
+    found = {name: data / name for name in WORLDS if data is not None}
+    return {GENERATED: GENERATED, **{name: str(path.resolve()) for name, path in found.items() if path.is_dir()}}
+
+
 def works_of(data: Path | None, num_envs: int) -> tuple[list[Work], list[str]]:
     """What can be measured with these data, and in words what cannot."""
-    works, notes = list(_works(GENERATED, {"data": GENERATED}, num_envs)), []
-    for name, options in WORLDS.items():
-        if data is None or not (data / name).is_dir():
-            where = "no --data given" if data is None else f"no folder {data / name}"
-            notes.append(f"{name}: {where}")
-        else:
-            works += _works(name, {"data": str((data / name).resolve()), **options}, num_envs)
-    return works, notes
+    works = [
+        work
+        for name, path in data_sets(data).items()
+        for work in _works(name, {"data": path, **WORLDS.get(name, {})}, num_envs)
+    ]
+    absent = WORLDS.keys() - data_sets(data).keys()
+    where = "no --data given" if data is None else f"no such folder in {data}"
+    return works, [f"{name}: {where}" for name in sorted(absent)]
 
 
 def _works(name: str, options: dict[str, Any], num_envs: int) -> Iterator[Work]:
