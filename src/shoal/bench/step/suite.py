@@ -182,6 +182,7 @@ def python_env_work(env: str, num_envs: int, processes_each: bool) -> Work:
         Contender("shoal workers", f"{_OURS}:shoal_batch", {**ours, "backend": "workers", "num_workers": NUM_WORKERS}),
         Contender("shoal serial", f"{_OURS}:shoal_batch", {**ours, "backend": "serial"}),
         Contender("gymnasium sync", f"{_PEERS}:gymnasium_vector", {"env": env, "mode": "sync"}, "gymnasium"),
+        Contender("two processes apart", f"{_OURS}:two_processes", {"env": env}),
     ]
     if processes_each:
         contenders += [
