@@ -39,6 +39,9 @@ def note_traffic(s, host, events, ports, shell, p):
     for way in range(8):
         if EXPLOIT_BIT[way] == ports:
             note_exploit(s, host, way, events, shell, p)
+    if shell and s.latest_kind == SCANNED:  # a scan by green on top hides by which port it was opened
+        s.latest_kind = ENTERED
+        s.seen_shells |= 1 << host
 
 
 def note_exploit(s, host, way, events, shell, p):
@@ -61,6 +64,11 @@ def note_exploit(s, host, way, events, shell, p):
             s.seen_shells |= bit
         else:
             s.seen_logins |= bit
+
+
+def may_help(s, action):
+    """Whether one of the 145 actions can do something, as far as Blue knows: Remove needs a shell that was noticed."""
+    return not REMOVE <= action < DECOY or s.seen_shells >> (action - REMOVE) & 1 == 1
 
 
 def write_memory(s, out, at):
