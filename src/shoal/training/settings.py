@@ -129,8 +129,8 @@ def _fit(value: Any, hint: Any, name: str, source: str) -> Any:
     """`value` as `hint` wants it: JSON has no tuples, and writes 1 for 1.0."""
     kind, options = typing.get_origin(hint) or hint, typing.get_args(hint)
     if kind in (typing.Union, types.UnionType):
-        if value is None and type(None) in options:
-            return None
+        if (value is None and type(None) in options) or (dataclasses.is_dataclass(value) and type(value) in options):
+            return value
         return _fit(value, next(option for option in options if option is not type(None)), name, source)
     if kind is typing.Literal:
         if value in options:

@@ -25,6 +25,7 @@ from shoal.training.hooks import Hooks
 from shoal.training.interrupt import Interruptible
 from shoal.training.loop import Loop
 from shoal.training.opening import make_agent, make_batch
+from shoal.training.replay_file import keep_replay_in
 from shoal.training.run import Run, create_run, find_run, resume_run
 from shoal.training.settings import config_from, config_values, differences, merge, resolve_config
 from shoal.training.track import Tracker, load_service
@@ -151,6 +152,7 @@ def _train(
 
         evaluator = Evaluator(run, eval_batch, Actor(agent, eval_batch, hooks_for(eval_batch)), config, record)
         hooks = replace(hooks, callbacks=(*hooks.callbacks, evaluator))
+        keep_replay_in(run.path, agent, config, resumed=checkpoint is not None)
         loop = Loop(batch, agent, config, run, hooks)
         if checkpoint is not None:
             loop.restore(checkpoint.arrays, checkpoint.meta)
