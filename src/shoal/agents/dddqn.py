@@ -106,7 +106,7 @@ class DDDQN(OffPolicyAgent):
         return {**metrics, "rollout/exploration_rate": self.epsilon}
 
     def learn(self, rows: Tensor, weights: Tensor | None) -> Tensor:
-        errors = (self._learn if self.hand is None else self.hand.learn)(rows, weights)
+        errors = self._learn(rows, weights) if self.hand is None else self.hand.learn(weights)
         if self.dqn.tau is not None:
             self.target_flat.lerp_(self.adam.flat, self.dqn.tau)
         elif (self.num_updates + 1) % self.dqn.target_every == 0:

@@ -19,7 +19,9 @@ class Steps(NamedTuple):
     next_mask: np.ndarray  # [T, S, M] actions allowed in next_obs; M = 0 where nothing is forbidden
     valid: np.ndarray  # [T, S] whether the step is one to learn from; validity may only change between episodes
 
-    def __len__(self) -> int:
+    @property
+    def num_steps(self) -> int:
+        """T."""
         return len(self.reward)
 
 
@@ -39,7 +41,7 @@ def n_step(steps: Steps, n: int, gamma: float) -> Transitions:
 
     A transition sums rewards up to n steps on, or up to the end of its episode if that comes first.
     """
-    starts = len(steps) - n + 1
+    starts = steps.num_steps - n + 1
     rows, lanes = np.indices((starts, steps.reward.shape[1]))
     reward = np.zeros(rows.shape, np.float64)
     last, running = rows.copy(), np.ones(rows.shape, np.bool_)
@@ -72,12 +74,12 @@ class NStepWindow:
         if self.pending is None:
             self.pending = _nothing_before(steps, self.n - 1)
         window = Steps(*(np.concatenate(parts) for parts in zip(self.pending, steps, strict=True)))
-        self.pending = Steps(*(part[len(window) - self.n + 1 :] for part in window))
+        self.pending = Steps(*(part[window.num_steps - self.n + 1 :] for part in window))
         return n_step(window, self.n, self.gamma)
 
     def cut(self) -> None:
         """The lanes are about to be reset from outside: what comes next does not continue what is pending."""
-        if self.pending is not None and len(self.pending):
+        if self.pending is not None and self.pending.num_steps:
             self.pending.truncated[-1] = True
 
 

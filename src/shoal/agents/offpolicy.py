@@ -101,7 +101,7 @@ class OffPolicyAgent:
     # ------------------------------------------------------------------ learning
 
     def learn(self, rows: Tensor, weights: Tensor | None) -> Tensor:
-        """One update from rows [N, width] whose errors count `weights` [N]; returns the errors [N]."""
+        """One update from `self.rows` [N, width] on the device; `weights` [N] is what each counts. Returns errors [N]."""
         raise NotImplementedError
 
     def update(self, rollout: Rollout, progress: float = 0.0) -> dict[str, float]:
@@ -241,7 +241,7 @@ class OffPolicyAgent:
         state = {name: tensor.detach().cpu().clone() for name, tensor in self._fixed().items()}
         state |= {f"replay.{name}": tensor.clone() for name, tensor in self.replay.tensors().items()}
         for i, window in enumerate(self.windows):
-            if window.pending is not None and len(window.pending):
+            if window.pending is not None and window.pending.num_steps:
                 for name, part in window.pending._asdict().items():
                     state[f"pending.{i}.{name}"] = torch.from_numpy(part.copy())
         state["counters"] = torch.tensor([self.num_env_steps, self.num_updates])
@@ -260,7 +260,9 @@ class OffPolicyAgent:
         for i, window in enumerate(self.windows):
             parts = {name: state.get(f"pending.{i}.{name}") for name in Steps._fields}
             if parts["obs"] is not None:
-                window.pending = Steps(**{name: part.numpy().copy() for name, part in parts.items() if part is not None})
+                window.pending = Steps(
+                    **{name: part.numpy().copy() for name, part in parts.items() if part is not None}
+                )
         self.num_env_steps, self.num_updates = state["counters"].tolist()
         self.owed = float(state["owed"])
         self.generator.set_state(state["generator"])

@@ -113,7 +113,7 @@ class SAC(OffPolicyAgent):
     def learn(self, rows: Tensor, weights: Tensor | None) -> Tensor:
         noise = self.policy.draw_noise(2 * len(rows), self.generator).to(self.device)
         if self.hand is not None:
-            return self.hand.learn(rows, weights, noise)
+            return self.hand.learn(weights, noise)
         return self._learn(rows, weights, noise)
 
     def _learn(self, rows: Tensor, weights: Tensor | None, noise: Tensor) -> Tensor:

@@ -73,7 +73,9 @@ def flags(command: type, prefix: str = "") -> list[str]:
         plain = kind.__origin__ if marks else kind
         nested = [one for one in (plain, *typing.get_args(plain)) if dataclasses.is_dataclass(one)]
         if nested:  # one of several, where the value decides which
-            found += [flag for one in nested for flag in flags(typing.cast(type, one), f"{prefix}{name}." if name else prefix)]
+            found += [
+                flag for one in nested for flag in flags(typing.cast(type, one), f"{prefix}{name}." if name else prefix)
+            ]
         else:
             found += [f"--{prefix}{name}"] + ([f"--{prefix}no-{name}"] if plain is bool else [])
     return found

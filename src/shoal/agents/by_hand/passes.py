@@ -13,57 +13,62 @@ from shoal.agents.adam import FlatAdam
 from shoal.agents.towers import Towers
 
 _FAST = {"reassoc", "contract", "arcp", "nsz"}
+_threshold_backward = torch.ops.aten.threshold_backward.grad_input
 
 
 class Pass:
-    """What one pass over `rows` rows needs to be taken back: the activations, and room for slopes.
+    """One pass of `towers` over the rows that lie in `x` [N, in], and the way back.
 
-    A slope is the derivative of the loss by the number in the same place.
+    Everything is a view or a buffer that is made once: of an update of a few milliseconds, slicing and transposing
+    would be a good part. A slope is the derivative of the loss by the number in the same place. `like` is another pass
+    whose buffers may be used, as it is never on its way back at the same time.
     """
 
-    def __init__(self, towers: Towers, rows: int) -> None:
-        count, sizes = towers.count, towers.sizes
-        self.weights = [p.data for p in towers.weights]  # [K, in, out] each
-        self.biases = [p.data for p in towers.biases]
-        self.towers = towers
-        self.hidden = [torch.zeros(count, rows, width) for width in sizes[1:-1]]
+    def __init__(self, towers: Towers, x: Tensor, back_rows: int | None = None, like: Pass | None = None) -> None:
+        """Only the first `back_rows` rows are taken back, all if it is None."""
+        count, rows, sizes = towers.count, len(x), towers.sizes
+        widths = sizes[1:-1]
+        self.hidden: list[Tensor] = like.hidden if like else [torch.zeros(count, rows, width) for width in widths]
+        self.slopes: list[Tensor] = like.slopes if like else [torch.zeros(count, rows, width) for width in widths]
         self.out = torch.zeros(count, rows, sizes[-1])
-        self.slopes = [torch.zeros(count, rows, width) for width in sizes[1:-1]]
-        self.x: Tensor = self.out
+        weights, biases = [p.data for p in towers.weights], [p.data for p in towers.biases]
+        inputs = [x.expand(count, *x.shape), *self.hidden]
+        outputs = [*self.hidden, self.out]
+        self._forward = list(zip(biases, inputs, weights, outputs, strict=True))
+        kept = slice(back_rows)
+        self._below = [part[:, kept] for part in inputs]
+        self._below_turned = [part.transpose(1, 2) for part in self._below]
+        self._weights_turned = [weight.transpose(1, 2) for weight in weights]
+        self._slopes = [part[:, kept] for part in self.slopes]
+        self._grads = [(w.grad, b.grad) for w, b in zip(towers.weights, towers.biases, strict=True)]
 
-    def forward(self, x: Tensor) -> Tensor:
-        """x [N, in] -> [K, N, out], which stays valid until the next call. x must not change before `backward`."""
-        self.x = x = x.expand(self.towers.count, *x.shape)
-        for weight, bias, hidden in zip(self.weights, self.biases, self.hidden, strict=False):
-            torch.baddbmm(bias, x, weight, out=hidden)
-            x = hidden.relu_()
-        return torch.baddbmm(self.biases[-1], x, self.weights[-1], out=self.out)
+    def forward(self) -> Tensor:
+        """The outputs [K, N, out] for what lies in `x` now; valid until the next call."""
+        for bias, x, weight, out in self._forward[:-1]:
+            torch.baddbmm(bias, x, weight, out=out).relu_()
+        bias, x, weight, out = self._forward[-1]
+        return torch.baddbmm(bias, x, weight, out=out)
 
-    def descend(self, slope: Tensor, learn: bool = True, rows: int | None = None) -> Tensor:
+    def descend(self, slope: Tensor, learn: bool = True) -> Tensor:
         """From the slope of the outputs [K, N, out] to that of the first hidden layer [K, N, hidden].
 
-        With `learn`, gradients go to the parameters' own, replacing what was there. `rows` takes only the first ones.
+        With `learn`, gradients go to the parameters' own, replacing what was there.
         """
-        inputs = [self.x, *self.hidden]
-        for layer in range(len(self.weights) - 1, 0, -1):
-            below, target = inputs[layer][:, :rows], self.slopes[layer - 1][:, :rows]
+        for layer in range(len(self._forward) - 1, 0, -1):
             if learn:
-                self._learn(layer, below, slope)
-            if slope.shape[-1] == 1:
-                torch.mul(slope, self.weights[layer].transpose(1, 2), out=target)
-            else:
-                torch.bmm(slope, self.weights[layer].transpose(1, 2), out=target)
-            torch.ops.aten.threshold_backward.grad_input(target, below, 0, grad_input=target)
+                self._learn(layer, slope)
+            target = self._slopes[layer - 1]
+            product = torch.mul if slope.shape[-1] == 1 else torch.bmm
+            product(slope, self._weights_turned[layer], out=target)
+            _threshold_backward(target, self._below[layer], 0, grad_input=target)
             slope = target
         if learn:
-            self._learn(0, self.x[:, :rows], slope)
+            self._learn(0, slope)
         return slope
 
-    def _learn(self, layer: int, below: Tensor, slope: Tensor) -> None:
-        weight_grad, bias_grad = self.towers.weights[layer].grad, self.towers.biases[layer].grad
-        assert weight_grad is not None
-        assert bias_grad is not None
-        torch.bmm(below.transpose(1, 2), slope, out=weight_grad)
+    def _learn(self, layer: int, slope: Tensor) -> None:
+        weight_grad, bias_grad = self._grads[layer]
+        torch.bmm(self._below_turned[layer], slope, out=weight_grad)
         torch.sum(slope, 1, keepdim=True, out=bias_grad)
 
 
@@ -78,7 +83,9 @@ class Stepper:
         """One step. Unlike `FlatAdam.step` it leaves the gradient as it is: the next one replaces it."""
         adam = self.adam
         adam.num_updates += 1
-        _adam(*self.arrays, lr, *adam.betas, adam.eps, int(adam.num_updates), max_norm)
+        flat, grad, first, second = self.arrays
+        beta_1, beta_2 = adam.betas
+        _adam(flat, grad, first, second, lr, beta_1, beta_2, adam.eps, int(adam.num_updates), max_norm)
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
