@@ -101,7 +101,7 @@ class OffPolicyAgent:
     # ------------------------------------------------------------------ learning
 
     def learn(self, rows: Tensor, weights: Tensor | None) -> Tensor:
-        """One update from `self.rows` [N, width] on the device; `weights` [N] is what each counts. Returns errors [N]."""
+        """One update from `self.rows` [N, width] on the device; `weights` [N]: what each counts. Returns errors [N]."""
         raise NotImplementedError
 
     def update(self, rollout: Rollout, progress: float = 0.0) -> dict[str, float]:

@@ -9,30 +9,80 @@ from typing import Any
 
 import numpy as np
 
+from shoal.agents.n_step import Steps
 from shoal.agents.offpolicy import Mirror
 from shoal.errors import ConfigError
+from shoal.worlds.hockey import curriculum as curriculum_file
 from shoal.worlds.hockey.batch import hockey
 from shoal.worlds.hockey.evaluation import OPPONENTS, both_sides, play_games, summary
-from shoal.worlds.hockey.mirror import action_signs, obs_signs
+from shoal.worlds.hockey.mirror import action_signs, mirrored_choices, obs_signs
+from shoal.worlds.hockey.phases import Phases
+from shoal.worlds.hockey.pool import Mixture
+from shoal.worlds.hockey.versus import VersusBatch
 
 EVAL_GAMES = 200
 
 
-def build_hooks(batch: Any, config: Any, *, mirror: bool = False) -> dict[str, Any]:
-    """Fields of the trainer's hooks. `mirror`: half of what is learned from is turned upside down."""
-    added: list[Any] = [WinRates(config.eval_every, config.env)]
+def build_hooks(
+    batch: Any,
+    config: Any,
+    *,
+    curriculum: Any = None,
+    self_play: float = 0.0,
+    pool_every: int = 100_000,
+    mirror: bool = False,
+    both_players: bool = False,
+) -> dict[str, Any]:
+    """Fields of the trainer's hooks.
+
+    Args:
+        curriculum: phases, as `shoal.worlds.hockey.curriculum` reads them; a file's content or its name.
+        self_play: share of games against itself and past policies; the others are against both bots.
+        pool_every: environment steps between policies that join the pool.
+        mirror: half of what is learned from is turned upside down.
+        both_players: learn from the other player's transitions too, where a policy sits there.
+    """
+    recorders: list[Any] = []
+    callbacks: list[Any] = [WinRates(config.eval_every, config.env)]
     if mirror:
-        added.append(Symmetry(batch))
-    return {"callbacks": tuple(added)}
+        callbacks.append(Symmetry(batch))
+    if both_players:
+        recorders.append(OtherSeat())
+    phases = _phases(curriculum, self_play)
+    if phases is None:
+        return {"recorders": tuple(recorders), "callbacks": tuple(callbacks)}
+    season = Phases(phases, pool_every)
+    return {
+        "recorders": (*recorders, season),
+        "callbacks": (season, *callbacks),
+        "curriculum": season,
+        "stop_rules": (season,),
+    }
+
+
+def _phases(curriculum: Any, self_play: float) -> list[curriculum_file.Phase] | None:
+    """The phases of a curriculum, or one endless phase of self-play, or none at all."""
+    if not 0.0 <= self_play <= 1.0:
+        raise ConfigError(f"self_play={self_play} is no share. It must lie between 0 and 1.")
+    if curriculum is not None:
+        if self_play:
+            raise ConfigError("self_play is for training without a curriculum, which names its own opponents.")
+        values, source, folder = curriculum_file.load(curriculum)
+        return curriculum_file.read(values, source, folder)
+    if not self_play:
+        return None
+    bots = (1.0 - self_play) / 2
+    opponents = Mixture(weak=bots, strong=bots, learner=self_play / 5, pool=self_play * 4 / 5)
+    return [curriculum_file.endless_phase("self-play", opponents)]
 
 
 class Symmetry:
     """Lets an agent with a replay memory learn from mirrored transitions too."""
 
     def __init__(self, batch: Any) -> None:
-        self.mirror = Mirror(
-            obs_signs(batch.single_observation_space.shape[-1]), action_signs(batch.single_action_space.shape[-1])
-        )
+        table = getattr(batch, "table", None)
+        actions = mirrored_choices(table) if table is not None else action_signs(batch.single_action_space.shape[-1])
+        self.mirror = Mirror(obs_signs(batch.single_observation_space.shape[-1]), actions)
 
     def begin(self, loop: Any) -> None:
         if not hasattr(loop.agent, "mirror"):
@@ -41,6 +91,32 @@ class Symmetry:
 
     def after_iteration(self, loop: Any) -> None:
         """Nothing to do in between."""
+
+
+class OtherSeat:
+    """Recorder: player 2's steps, as more experience for an agent with a replay memory."""
+
+    def begin(self, loop: Any) -> None:
+        if not isinstance(loop.batch, VersusBatch) or not hasattr(loop.agent, "learn_also_from"):
+            raise ConfigError("both_players needs an agent with a replay memory, and lanes with --opponent pool.")
+        self._batch, self._agent = loop.batch, loop.agent
+        self._seen: list[Any] = []
+        loop.agent.learn_also_from(self.steps)
+
+    def after_step(self, t: int, rollout: Any, info: dict[str, Any]) -> None:
+        self._seen.append(self._batch.other)
+
+    def steps(self, rollout: Any) -> Steps:
+        """The rollout as player 2 saw it."""
+        obs, action, reward, next_obs, valid = map(np.stack, zip(*self._seen, strict=True))
+        self._seen.clear()
+        if self._batch.table is not None:  # which choice an action stands for; not every opponent uses the same table
+            distance = np.abs(action[:, :, None] - self._batch.table).max(-1)
+            action, valid = distance.argmin(-1)[..., None], valid & (distance.min(-1) < 1e-6)
+        mask = np.ones((*reward.shape, self._agent.num_choices), np.float32)
+        scale = np.float32(self._agent.config.reward_scale)
+        ends = rollout.terminated.copy(), rollout.truncated.copy()
+        return Steps(obs, action.astype(np.float32), scale * reward.astype(np.float32), *ends, next_obs, mask, valid)
 
 
 class WinRates:
