@@ -87,7 +87,7 @@ class DDDQN(OffPolicyAgent):
 
     def _gamble(self, count: int, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         """Which lanes act by chance [B], and an allowed action for each lane [B]."""
-        by_chance = torch.rand(count, generator=self.generator) < (self.epsilon if self.warm else 1.0)
+        by_chance = torch.rand(count, generator=self.generator) < (self.epsilon if self.ready else 1.0)
         scores = torch.rand(count, self.num_choices, generator=self.generator)
         return by_chance, mask_logits(scores, mask).argmax(-1)
 

@@ -67,6 +67,7 @@ class OffPolicyAgent:
         self.scale = torch.ones(self.num_features)
         self.num_env_steps = self.num_updates = 0
         self.owed = 0.0  # updates that steps have earned and that were not made yet
+        self.experienced = False  # whether the networks come from another run
         self.lr, self.correction = config.lr, config.priority_correction
         self.sources: list[Source] = [self.steps_of]
         self.windows = [NStepWindow(config.n_step, config.gamma)]
@@ -116,7 +117,7 @@ class OffPolicyAgent:
         metrics = {"train/replay_size": float(self.replay.count)}
         if not self.warm or self.replay.count < max(config.batch_size, min(config.warmup, config.replay_capacity)):
             return metrics
-        if config.scale_obs and not warm_before:
+        if config.scale_obs and not warm_before and not self.experienced:
             self._fix_scale()
         self.owed += config.updates_per_step * rollout.num_steps * rollout.num_envs
         due = int(self.owed)
@@ -128,8 +129,13 @@ class OffPolicyAgent:
 
     @property
     def warm(self) -> bool:
-        """Whether the warm-up is over: until then actions are random."""
+        """Whether the warm-up is over."""
         return self.num_env_steps >= self.config.warmup
+
+    @property
+    def ready(self) -> bool:
+        """Whether actions are the networks' own: until then they are random."""
+        return self.warm or self.experienced
 
     def _update_once(self) -> None:
         drawn = self.replay.draw(self.config.batch_size, self.generator, self.correction)
@@ -236,6 +242,15 @@ class OffPolicyAgent:
             named |= {f"{name}.adam.{key}": tensor for key, tensor in optimizer.tensors().items()}
         return named
 
+    def begin_from(self, state: dict[str, Tensor]) -> None:
+        """Take over the networks in another agent's `state_dict`, and nothing else of it."""
+        kept = {name: tensor for name, tensor in self._fixed().items() if ".adam." not in name}
+        check_same_tensors(kept, {name: state[name] for name in kept if name in state})
+        with torch.no_grad():
+            for name, tensor in kept.items():
+                tensor.copy_(state[name])
+        self.experienced = True
+
     def state_dict(self) -> dict[str, Tensor]:
         """Everything that must persist, flat: copies."""
         state = {name: tensor.detach().cpu().clone() for name, tensor in self._fixed().items()}
@@ -244,7 +259,7 @@ class OffPolicyAgent:
             if window.pending is not None and window.pending.num_steps:
                 for name, part in window.pending._asdict().items():
                     state[f"pending.{i}.{name}"] = torch.from_numpy(part.copy())
-        state["counters"] = torch.tensor([self.num_env_steps, self.num_updates])
+        state["counters"] = torch.tensor([self.num_env_steps, self.num_updates, int(self.experienced)])
         state["owed"] = torch.tensor(self.owed, dtype=torch.float64)
         return {**state, "generator": self.generator.get_state()}
 
@@ -263,7 +278,8 @@ class OffPolicyAgent:
                 window.pending = Steps(
                     **{name: part.numpy().copy() for name, part in parts.items() if part is not None}
                 )
-        self.num_env_steps, self.num_updates = state["counters"].tolist()
+        self.num_env_steps, self.num_updates, experienced = state["counters"].tolist()
+        self.experienced = bool(experienced)
         self.owed = float(state["owed"])
         self.generator.set_state(state["generator"])
 

@@ -96,7 +96,7 @@ class SAC(OffPolicyAgent):
         if deterministic:
             raw = self.policy.mode(params, mask)
         else:
-            raw, state = self.policy.explore(params, mask, state, self.warm, self.generator)
+            raw, state = self.policy.explore(params, mask, state, self.ready, self.generator)
         unknown = torch.full((len(params),), torch.nan)
         return Act(self.policy.to_env(raw), unknown, unknown, state, raw)
 

@@ -24,7 +24,7 @@ from shoal.training.files import read_json
 from shoal.training.hooks import Hooks
 from shoal.training.interrupt import Interruptible
 from shoal.training.loop import Loop
-from shoal.training.opening import make_agent, make_batch
+from shoal.training.opening import begin_from, make_agent, make_batch
 from shoal.training.replay_file import keep_replay_in
 from shoal.training.run import Run, create_run, find_run, resume_run
 from shoal.training.settings import config_from, config_values, differences, merge, resolve_config
@@ -88,6 +88,8 @@ def train(
     with closing(make_batch(source, resolved, resolved.num_envs)) as batch:
         hooks_for = partial(world_hooks, config=resolved) if hooks is None else lambda lanes: hooks
         own_hooks, agent = hooks_for(batch), make_agent(resolved, batch, network)
+        if resume is None and resolved.init is not None:
+            begin_from(agent, resolved.init)
         if resume is None:
             run, checkpoint = create_run(runs_dir, config_values(resolved), resolved.algo.name, _command(name)), None
         else:

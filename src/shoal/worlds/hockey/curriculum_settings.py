@@ -16,6 +16,7 @@ from shoal.worlds.hockey.constants import MODE_NAMES, TIME_LIMIT
 from shoal.worlds.hockey.curriculum import Phase, read
 
 _TOP = ("world", "curriculum", "hyperparameters", "training", "agent", "num_envs", "seed", "mirror", "both_players")
+_AGENT_TABLE = ("type", "hyperparameters", "checkpoint_path")
 _AGENTS = {"DDDQN": "dddqn", "DDQN_PER": "dddqn", "SAC": "sac", "PPO": "ppo"}
 _AGENT = {
     "learning_rate": "lr", "lr": "lr", "lr_final": "lr_final", "batch_size": "batch_size", "gamma": "gamma",
@@ -43,6 +44,9 @@ def settings_from(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
     if str(kind).upper() not in _AGENTS:
         errors.append(f"agent.type={kind!r} is not available: use {', '.join(_AGENTS)}")
     given = {**dict(values.get("hyperparameters", {})), **dict(agent.get("hyperparameters", {}))}
+    errors += [f"agent has an unknown key {key!r}" for key in agent if key not in _AGENT_TABLE]
+    if agent.get("checkpoint_path") is not None and not (path.parent / agent["checkpoint_path"]).exists():
+        errors.append(f"agent.checkpoint_path: there is no run {agent['checkpoint_path']!r}")
     training = dict(values.get("training", {}))
     errors += [f"training has an unknown key {key!r}" for key in training if key not in _TRAINING]
     algo, actions = _algo(given, _AGENTS.get(str(kind).upper(), "sac"), phases, errors)
@@ -56,6 +60,8 @@ def settings_from(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
         env["actions"] = actions
     settings = {"world": "hockey", "total_steps": _longest(phases), "env": env, "extra": extra, "algo": algo}
     settings |= {name: values[name] for name in ("num_envs", "seed") if name in values}
+    if agent.get("checkpoint_path") is not None:
+        settings["init"] = str(path.parent / agent["checkpoint_path"])
     if "checkpoint_frequency" in training or "checkpoint_save_freq" in training:
         in_steps = training.get("checkpoint_frequency", training.get("checkpoint_save_freq", 0) * MEAN_EPISODE)
         settings["checkpoint_every"] = max(1, int(in_steps))
