@@ -25,7 +25,8 @@ from shoal.training.hooks import Hooks
 from shoal.training.interrupt import Interruptible
 from shoal.training.loop import Loop
 from shoal.training.num_envs import measured_num_envs
-from shoal.training.opening import make_agent, make_batch
+from shoal.training.opening import begin_from, make_agent, make_batch
+from shoal.training.replay_file import keep_replay_in
 from shoal.training.run import Run, create_run, find_run, resume_run
 from shoal.training.settings import config_from, config_values, differences, merge, resolve_config
 from shoal.training.track import Tracker, load_service
@@ -94,6 +95,8 @@ def train(
     with closing(make_batch(source, resolved, resolved.num_envs)) as batch:
         hooks_for = partial(world_hooks, config=resolved) if hooks is None else lambda lanes: hooks
         own_hooks, agent = hooks_for(batch), make_agent(resolved, batch, network)
+        if resume is None and resolved.init is not None:
+            begin_from(agent, resolved.init)
         if resume is None:
             run, checkpoint = create_run(runs_dir, config_values(resolved), resolved.algo.name, _command(name)), None
         else:
@@ -158,6 +161,7 @@ def _train(
 
         evaluator = Evaluator(run, eval_batch, Actor(agent, eval_batch, hooks_for(eval_batch)), config, record)
         hooks = replace(hooks, callbacks=(*hooks.callbacks, evaluator))
+        keep_replay_in(run.path, agent, config, resumed=checkpoint is not None)
         loop = Loop(batch, agent, config, run, hooks)
         if checkpoint is not None:
             loop.restore(checkpoint.arrays, checkpoint.meta)
