@@ -18,6 +18,8 @@ def to_tensors(tree: Tree, device: Any) -> Tree:
     """Arrays as tensors on `device`."""
     if isinstance(tree, dict):
         return {key: to_tensors(sub, device) for key, sub in tree.items()}
+    if isinstance(tree, np.ndarray) and not tree.flags.writeable:  # out of Ray's store
+        tree = tree.copy()
     return torch.as_tensor(tree, device=device)
 
 
