@@ -51,9 +51,9 @@ class JointLane(gym.Env):
     """All agents of a `ParallelEnv` as one: A = number of possible agents.
 
     Where the agents have equal spaces they are rows of one array: observations [A, *obs], actions [A, *action]. Where
-    they differ there is a Dict by agent. The lane ends when no agent is left: `terminated` if any of the last ones was, else `truncated`. An
-    agent that has left observes zeros, and what is chosen for it is ignored; `info["active"]` [A] tells who is there,
-    `info["reward_of"]` [A] who got what.
+    they differ there is a Dict by agent. The lane ends when no agent is left: `terminated` if any of the last ones was,
+    else `truncated`. An agent that has left observes zeros, and what is chosen for it is ignored; `info["active"]` [A]
+    tells who is there, `info["reward_of"]` [A] who got what.
     """
 
     metadata = {"render_modes": []}  # noqa: RUF012

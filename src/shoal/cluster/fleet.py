@@ -8,7 +8,7 @@ was collecting is collected again, so every rollout is whole and nothing is coun
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from shoal.training.clock import Clock
 from shoal.training.config import TrainConfig
 from shoal.training.hooks import Hooks
 from shoal.training.loop import named_leaves
-from shoal.training.opening import make_batch
+from shoal.training.opening import make_agent, make_batch
 from shoal.training.rollout import Ended, Episodes, Rollout, check_finite
 from shoal.vector.batch import Batch, State, Step
 from shoal.vector.spaces import assign_tree, concatenate_trees, empty_batch
@@ -74,7 +74,11 @@ class Fleet(Batch):
         super().__init__(config.num_envs, *spaces, autoreset_mode=mode, has_action_mask=with_mask)
         self._actor = ray.remote(num_cpus=1, max_restarts=0, scheduling_strategy="SPREAD")(Runner)
         self.runners = [self._start(share) for share in self.shares]
-        self._all([runner.ready.remote() for runner in self.runners])
+        try:
+            self._all([runner.ready.remote() for runner in self.runners])
+        except ShoalError:
+            self.close()
+            raise
 
     # ------------------------------------------------------------------ what the loop calls
 
@@ -98,20 +102,6 @@ class Fleet(Batch):
     def after_iteration(self, loop: Loop) -> dict[str, float]:
         """What to log about the runners; as a callback of the loop."""
         return {"runners/restarts": float(sum(self.restarts)), "runners/fragments_lost": float(self.fragments_lost)}
-
-    def check(self, agent: Any, hooks: Hooks) -> None:
-        """`ConfigError` for what runners cannot do."""
-        looking = [hooks.mask_provider, hooks.opponent, hooks.curriculum, *hooks.recorders]
-        names = sorted({type(hook).__name__ for hook in looking if hook is not None})
-        if names:
-            raise ConfigError(
-                f"{self.config.world} adds {', '.join(names)} to the loop, which must see every step in this process. "
-                "Train it without --runners."
-            )
-        if not hasattr(agent, "refresh"):
-            raise ConfigError(f"--runners works with ppo, not with {self.config.algo.name}.")
-        if self.staleness and agent.state_size:
-            raise ConfigError("--staleness needs a network without memory: old memories cannot be corrected for.")
 
     def close_extras(self, **kwargs: Any) -> None:
         for runner in self.runners:
@@ -273,9 +263,10 @@ def _joined(ends: list[Ended]) -> Ended:
 
 
 @contextmanager
-def open_fleet(world: Any, config: TrainConfig, network: Any) -> Iterator[Fleet]:
+def open_fleet(world: Any, config: TrainConfig, network: Any, hooks_for: Callable[[Batch], Hooks]) -> Iterator[Fleet]:
     """Runners for a run, on the cluster that the configuration names or on a Ray of our own; gone after the `with`."""
-    with closing(make_batch(world, config, 1)) as lane:
+    with closing(make_batch(world, config, 1)) as lane:  # nothing is started for a run that cannot be
+        check_runners(config, make_agent(config, lane, network), hooks_for(lane))
         row = empty_batch(lane.single_observation_space, 1)
     fragment_bytes = config.batch_size // config.runners * (48 + sum(leaf.nbytes for _, leaf in named_leaves(row)))
     with (
@@ -283,3 +274,18 @@ def open_fleet(world: Any, config: TrainConfig, network: Any) -> Iterator[Fleet]
         closing(Fleet(ray, world, config, network)) as fleet,
     ):
         yield fleet
+
+
+def check_runners(config: TrainConfig, agent: Any, hooks: Hooks) -> None:
+    """`ConfigError` for what runners cannot do."""
+    looking = [hooks.mask_provider, hooks.opponent, hooks.curriculum, *hooks.recorders]
+    names = sorted({type(hook).__name__ for hook in looking if hook is not None})
+    if names:
+        raise ConfigError(
+            f"{config.world} adds {', '.join(names)} to the loop, which must see every step in this process. "
+            "Train it without --runners."
+        )
+    if not hasattr(agent, "refresh"):
+        raise ConfigError(f"--runners works with ppo, not with {config.algo.name}.")
+    if config.staleness and agent.state_size:
+        raise ConfigError("--staleness needs a network without memory: old memories cannot be corrected for.")

@@ -6,7 +6,6 @@ import os
 import shutil
 import socket
 import tempfile
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 from shoal.errors import ConfigError, missing_extra
 
 LOOPBACK = "127.0.0.1"
-CONNECT_S = 12.0
+CONNECT_S = 5.0
 """Patience with an address at which there may be no cluster."""
 _MEGABYTE = 2**20
 
@@ -74,35 +73,30 @@ def connect(address: str) -> None:
     """Connect to the cluster at "HOST:PORT" or "auto"; `ConfigError` soon if there is none."""
     ray = import_ray("Running on Ray")
     if address != "auto":
-        _check_port(address)
-    failure: list[BaseException] = []
-
-    def attempt() -> None:
-        try:
-            ray.init(address=address, log_to_driver=False, logging_level="ERROR")
-        except BaseException as error:
-            failure.append(error)
-
-    thread = threading.Thread(target=attempt, daemon=True)  # Ray's own patience is a minute and more
-    thread.start()
-    thread.join(CONNECT_S)
-    if thread.is_alive() or failure:
-        why = f" ({str(failure[0]).splitlines()[0]})" if failure and str(failure[0]) else ""
-        raise ConfigError(
-            f"No Ray cluster answers at {address!r}{why}. Start one (`ray start --head`), or leave --ray-address out."
-        )
+        _check_server(address)
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+    except (ConnectionError, RuntimeError) as error:
+        raise ConfigError(f"No Ray cluster answers at {address!r}: {str(error).splitlines()[0]} {_REMEDY}") from error
 
 
-def _check_port(address: str) -> None:
+def _check_server(address: str) -> None:
+    """Ray itself would wait for more than a minute: see first that somebody there speaks HTTP/2, as its servers do."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdigit():
-        raise ConfigError(
-            f"--ray-address {address!r} is no address. Use HOST:PORT, or auto for the cluster of this machine."
-        )
+        raise ConfigError(f"--ray-address {address!r} is no address. Use HOST:PORT, or auto.")
     try:
-        socket.create_connection((host, int(port)), timeout=5.0).close()
+        with socket.create_connection((host, int(port)), timeout=CONNECT_S) as there:
+            if os.environ.get("RAY_USE_TLS", "0") != "0":
+                return
+            there.sendall(_PREFACE + _SETTINGS)
+            answer = there.recv(9)
     except OSError as error:
-        raise ConfigError(
-            f"Nothing listens at {address!r} ({error.strerror or error}). "
-            "Start a cluster with `ray start --head`, or leave --ray-address out."
-        ) from None
+        raise ConfigError(f"Nobody answers at {address!r} ({error.strerror or error}). {_REMEDY}") from None
+    if len(answer) < 4 or answer[3] != _SETTINGS[3]:
+        raise ConfigError(f"What answers at {address!r} is no Ray cluster. {_REMEDY}")
+
+
+_REMEDY = "Start a cluster with `ray start --head`, or leave --ray-address out."
+_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+_SETTINGS = b"\0\0\0\4\0\0\0\0\0"  # an empty frame of settings, which is how both sides of HTTP/2 begin

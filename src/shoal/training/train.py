@@ -84,11 +84,9 @@ def train(
         resolved = resumed_config(find_run(resume), name, settings)
     source = resolved.world if world is None or isinstance(world, str) else world
     service = None if track is None else load_service(track)
-    with _open_lanes(source, resolved, network) as batch:
-        hooks_for = partial(world_hooks, config=resolved) if hooks is None else lambda lanes: hooks
+    hooks_for = partial(world_hooks, config=resolved) if hooks is None else lambda lanes: hooks
+    with _open_lanes(source, resolved, network, hooks_for) as batch:
         own_hooks, agent = hooks_for(batch), make_agent(resolved, batch, network)
-        if resolved.runners:
-            batch.check(agent, own_hooks)  # type: ignore[attr-defined]
         if resume is None:
             run, checkpoint = create_run(runs_dir, config_values(resolved), resolved.algo.name, _command(name)), None
         else:
@@ -100,13 +98,15 @@ def train(
             return _train(run, resolved, source, batch, agent, own_hooks, hooks_for, checkpoint, display)
 
 
-def _open_lanes(world: Any, config: TrainConfig, network: Any) -> AbstractContextManager[Batch]:
+def _open_lanes(
+    world: Any, config: TrainConfig, network: Any, hooks_for: Callable[[Batch], Hooks]
+) -> AbstractContextManager[Batch]:
     """The lanes to train in: here, or on runners."""
     if not config.runners:
         return closing(make_batch(world, config, config.num_envs))
     from shoal.cluster.fleet import open_fleet
 
-    return open_fleet(world, config, network)
+    return open_fleet(world, config, network, hooks_for)
 
 
 def _command(world: str | None) -> str:
