@@ -25,7 +25,7 @@ from shoal.agents.gae import gae, vtrace
 from shoal.agents.networks import ActorCritic, RecurrentActorCritic, check_hidden
 from shoal.agents.normalise import ObsNormaliser, RewardNormaliser
 from shoal.agents.schedules import linear
-from shoal.errors import ConfigError, LaneFault
+from shoal.errors import LaneFault
 from shoal.vector.spaces import concatenate_trees, index_tree
 
 if TYPE_CHECKING:
