@@ -38,7 +38,8 @@ class Problem(NamedTuple):
 
     def map_rows(self, change: Callable[[Tensor], Tensor]) -> Problem:
         """The same problem with every tensor changed, e.g. some rows of it."""
-        parts: dict[str, Any] = {name: change(part) for name, part in self._asdict().items() if isinstance(part, Tensor)}
+        tensors = {name: part for name, part in self._asdict().items() if isinstance(part, Tensor)}
+        parts: dict[str, Any] = {name: change(part) for name, part in tensors.items()}
         return self._replace(**parts)
 
 
