@@ -57,7 +57,14 @@ def main(argv: list[str]) -> int:
     from shoal.training.train import train
 
     values = config_values(command.settings) | ({"num_envs": AUTO} if measured else {})
-    train(values.pop("world"), resume=command.resume, runs_dir=command.runs_dir, track=command.track, **values)
+    train(
+        values.pop("world"),
+        preset=command.preset,  # named again, or the world's default preset would show through
+        resume=command.resume,
+        runs_dir=command.runs_dir,
+        track=command.track,
+        **values,
+    )
     return 0
 
 

@@ -19,6 +19,25 @@ def shoal_batch(num_envs: int, env: str, **options: Any) -> Run:
     return stepping(batch, random_actions(batch.single_action_space, num_envs))
 
 
+def single_lanes(num_envs: int, env: str, red: str) -> Run:
+    """A plain Python loop: uncompiled lanes one after another, each in a batch of its own, `red` dealt out in turn."""
+    import shoal
+
+    reds = red.split(",")
+    lanes = [shoal.make(env, 1, compiled=False, copy=False, red=reds[k % len(reds)]) for k in range(num_envs)]
+    for k, lane in enumerate(lanes):
+        lane.reset(seed=k)
+    actions = random_actions(lanes[0].single_action_space, 1)
+
+    def run(count: int) -> int:
+        for k in range(count):
+            for lane in lanes:
+                lane.step(actions[k % len(actions)])
+        return count
+
+    return run
+
+
 def c_loop(num_envs: int) -> Run:
     """CartPole by hand in C."""
     import gymnasium as gym
