@@ -43,7 +43,9 @@ SIMPLE = {  # the field names of the original system, as its simple curriculum h
             {
                 "name": "strong",
                 "episodes": 40000,
-                "environment": {"mixture": [{"mode": "NORMAL", "weight": 0.9}, {"mode": "TRAIN_DEFENSE", "weight": 0.1}]},
+                "environment": {
+                    "mixture": [{"mode": "NORMAL", "weight": 0.9}, {"mode": "TRAIN_DEFENSE", "weight": 0.1}]
+                },
                 "opponent": {"type": "archive", "distribution": {"pfsp": 0.5, "random": 0.3, "baseline": 0.2}},
             },
         ]
@@ -60,7 +62,7 @@ SIMPLE = {  # the field names of the original system, as its simple curriculum h
     },
     "agent": {
         "type": "DDDQN",
-        "hyperparameters": {"hidden_dims": [256, 512, 256], "target_update_freq": 2000, "eps_min": 0.1, "use_huber": True},
+        "hyperparameters": {"hidden_dims": [256, 512, 256], "target_update_freq": 2000, "eps_min": 0.1},
         "checkpoint_path": None,
     },
 }  # fmt: skip

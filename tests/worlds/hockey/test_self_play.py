@@ -170,15 +170,13 @@ def test_winners_rise_and_draws_do_not_tell_players_apart():
     assert ratings.table()[0][0] == "good"
 
 
-def test_a_pair_is_the_same_from_the_other_side_but_for_chance():
-    still = find_entrant_still()
-    assert (play_pair("strong", still, 40, seed=0) >= 0).all()
-    assert (play_pair(still, "strong", 40, seed=0) <= 0).all()
+def test_a_pair_is_seen_from_both_sides():
+    def still(obs):
+        return np.zeros((len(obs), 4), np.float32)
+
+    assert play_pair("strong", still, 60, seed=0).mean() > 0.1
+    assert play_pair(still, "strong", 60, seed=0).mean() < -0.1
     assert len(play_pair(frozen(1), frozen(2), 30, seed=0)) == 30
-
-
-def find_entrant_still():
-    return lambda obs: np.zeros((len(obs), 4), np.float32)
 
 
 def test_the_tournament_verb_prints_and_draws(run, tmp_path, capsys):
