@@ -10,6 +10,9 @@ from tyro.conf import AvoidSubcommands, Positional, Suppress, arg
 from shoal.agents.config import DDDQNConfig, PPOConfig, SACConfig
 from shoal.errors import ConfigError
 
+AUTO = "auto"
+"""For `num_envs`: measure how many lanes are fastest here."""
+
 
 @dataclass(frozen=True)
 class TrainConfig:
@@ -18,7 +21,7 @@ class TrainConfig:
     world: Annotated[str, Positional, arg(metavar="WORLD")]
     """A world of Shoal (`shoal envs` lists them), or your own environment as package.module:Class."""
     num_envs: int = 64
-    """Environments stepped as one batch."""
+    """Environments stepped as one batch; auto measures how many are fastest here and fit into memory."""
     total_steps: int = 500_000
     """Environment steps in the whole run, summed over the batch."""
     seed: int = 0

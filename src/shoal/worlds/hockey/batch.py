@@ -10,7 +10,7 @@ import numpy as np
 from shoal.errors import ConfigError
 from shoal.vector.batch import State, Step
 from shoal.vector.kernel import KernelBatch
-from shoal.worlds.hockey.constants import CENTRE_X, CENTRE_Y, GROUND, MASS_OFFSET, MODE_NAMES, PUCK
+from shoal.worlds.hockey.constants import CENTRE_X, CENTRE_Y, GROUND, HOLD_STEPS, MASS_OFFSET, MODE_NAMES, PUCK
 from shoal.worlds.hockey.kernel import (
     ONE,
     POLICY,
@@ -104,8 +104,9 @@ class HockeyBatch(KernelBatch):
         before = self._state.copy()
         super().set_lanes(**fields)
         if {"x", "y", "cx", "cy", "angle"} & set(fields):
+            self._work_out_poses("cx" in fields or "cy" in fields)
             try:
-                self._work_out_poses("cx" in fields or "cy" in fields)
+                _refuse_outside(self._state)
             except ConfigError:
                 self._state[:] = before
                 raise
@@ -115,10 +116,13 @@ class HockeyBatch(KernelBatch):
 
         An observation says nothing about the puck's spin, the step count, winner, mode and past touches: they stay.
         """
-        if isinstance(state, dict):
-            super().set_state(state)
-        else:
+        if not isinstance(state, dict):
             self._set_observation(np.asarray(state, np.float64))
+            return
+        lanes = np.ascontiguousarray(state.get("lanes", ()), np.uint8)
+        if lanes.size == self._state.nbytes:  # another size is refused by the batch, in its own words
+            _refuse_outside(lanes.view(self._state.dtype))
+        super().set_state(state)
 
     def _set_observation(self, obs: np.ndarray) -> None:
         width = 18 if self.kernel.values["keep_mode"] else 16
@@ -130,6 +134,14 @@ class HockeyBatch(KernelBatch):
         if not np.isfinite(obs).all():
             lane = int(np.flatnonzero(~np.isfinite(obs).all(axis=1))[0])
             raise ConfigError(f"set_state() got a number that is not finite, in lane {lane}.")
+        held = obs[:, 16:]
+        odd = ((held < 0) | (held > HOLD_STEPS) | (held % 1 != 0)).any(axis=1)
+        if odd.any():
+            lane = int(np.flatnonzero(odd)[0])
+            raise ConfigError(
+                f"set_state() got the holding counters {held[lane].tolist()} in lane {lane}. "
+                f"They are whole numbers from 0 to {HOLD_STEPS}."
+            )
         s = self._state
         rows = {name: s[name].copy() for name in ("x", "y", "angle", "vx", "vy", "spin")}
         for k in range(2):
@@ -141,7 +153,7 @@ class HockeyBatch(KernelBatch):
         rows["y"][:, :GROUND] += CENTRE_Y
         self.set_lanes(**rows)
         if width == 18:
-            s["held"] = obs[:, 16:18]
+            s["held"] = held
 
     def _work_out_poses(self, from_centres: bool) -> None:
         s = self._state
@@ -152,15 +164,6 @@ class HockeyBatch(KernelBatch):
             s["x"], s["y"] = s["cx"] - dx, s["cy"] - dy
         else:
             s["cx"], s["cy"] = s["x"] + dx, s["y"] + dy
-        for k in range(2):
-            x, y = s["x"][:, k], s["y"][:, k]
-            outside = ~((x >= 0.0) & (x <= 2 * CENTRE_X) & (y >= 0.0) & (y <= 2 * CENTRE_Y))
-            if outside.any():
-                lane = int(np.flatnonzero(outside)[0])
-                raise ConfigError(
-                    f"Racket {k + 1} of lane {lane} would be at ({x[lane]:.3g}, {y[lane]:.3g}), outside the rink. "
-                    f"Its x must be in [0, {2 * CENTRE_X:g}] and its y in [0, {2 * CENTRE_Y:g}]."
-                )
 
     def _reset_lanes(self, out: Step, seed: Any, mask: np.ndarray | None, options: dict[str, Any]) -> dict[str, Any]:
         which = np.ones(self.num_envs, np.bool_) if mask is None else mask
@@ -174,11 +177,25 @@ class HockeyBatch(KernelBatch):
         one_starting = options.get("one_starting")
         if one_starting is None:
             return super()._reset_lanes(out, seed, mask, options)
+        if np.shape(one_starting) not in ((), (self.num_envs,)):
+            raise ConfigError(f"one_starting={one_starting!r} must be True or False, or {self.num_envs} of these.")
         usual = self._state["starter"].copy()
-        self._state["starter"] = np.where(np.broadcast_to(one_starting, self.num_envs), ONE, TWO)
+        self._state["starter"] = np.where(one_starting, ONE, TWO)
         info = super()._reset_lanes(out, seed, mask, options)
         self._state["starter"] = usual
         return info
+
+
+def _refuse_outside(records: np.ndarray) -> None:
+    """`ConfigError` if a racket of these lanes, [B] records, is not in the rink."""
+    x, y = records["x"][:, :PUCK], records["y"][:, :PUCK]
+    outside = ~((x >= 0.0) & (x <= 2 * CENTRE_X) & (y >= 0.0) & (y <= 2 * CENTRE_Y))
+    if outside.any():
+        lane, k = np.argwhere(outside)[0]
+        raise ConfigError(
+            f"Racket {k + 1} of lane {lane} would be at ({x[lane, k]:.3g}, {y[lane, k]:.3g}), outside the rink. "
+            f"Its x must be in [0, {2 * CENTRE_X:g}] and its y in [0, {2 * CENTRE_Y:g}]."
+        )
 
 
 # ---------------------------------------------------------------------- options to numbers
