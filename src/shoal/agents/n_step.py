@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-
 Judge = Callable[["Steps", int, int, int], None]
 
 

@@ -6,6 +6,7 @@ until that is no longer clearly faster or would no longer fit into memory.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import os
 import resource
@@ -62,7 +63,7 @@ def measured_num_envs(
             return probes[-2].num_envs
     if not probes:
         raise ConfigError(
-            f"No number of lanes from {FIRST} to {LAST:,} suits minibatches={config.algo.minibatches}. Name one."
+            f"No number of lanes from {FIRST} to {LAST:,} suits the settings of {config.algo.name}. Name one."
         )
     return probes[-1].num_envs
 
@@ -76,13 +77,14 @@ def bytes_per_lane(probes: list[Probe]) -> float:
 
 
 def _candidates(config: TrainConfig) -> Iterator[int]:
-    """Powers of two that suit the agent's minibatches and leave the run at least ten iterations."""
+    """Powers of two that suit the agent's settings and leave the run at least ten iterations."""
     num_envs = FIRST
     while num_envs <= LAST:
-        rows = num_envs if config.algo.memory != "none" else num_envs * config.algo.num_steps
         long_enough = num_envs == FIRST or 10 * num_envs * config.algo.num_steps <= config.total_steps
-        if rows % config.algo.minibatches == 0 and long_enough:
-            yield num_envs
+        with contextlib.suppress(ConfigError):
+            config.algo.check_batch(num_envs)
+            if long_enough:
+                yield num_envs
         num_envs *= 2
 
 
