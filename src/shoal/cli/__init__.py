@@ -19,6 +19,7 @@ VERBS = {
     "report": ("shoal.cli.report", "write a run's report.html"),
     "oracle-train": ("shoal.cli.oracle_train", "train the neural routing oracle of dvrp"),
     "kg": ("shoal.cli.kg", "prove queries over a knowledge graph, mine rules, train embeddings"),
+    "rllib": ("shoal.cli.rllib", "train with RLlib's PPO on Shoal's lanes"),
     "bench": ("shoal.cli.bench", "measure Shoal and the peers installed here, interleaved in one run"),
 }
 

@@ -36,6 +36,12 @@ class TrainConfig:
     """Environment steps between evaluations; 0 evaluates at the end only."""
     eval_episodes: int = 20
     """Episodes of one evaluation."""
+    runners: int = 0
+    """Processes on a Ray cluster that share the environments and collect for this one; 0 collects here."""
+    staleness: int = 0
+    """Updates that the weights of a runner may lag behind; 0 waits for it, and gives the numbers of one process."""
+    ray_address: str | None = None
+    """HOST:PORT of a running Ray cluster, or auto; none starts Ray on this machine."""
     env: Annotated[dict[str, Any], Suppress] = field(default_factory=dict)
     """Options of the world or of how its lanes are run, as `shoal.make` takes them."""
     extra: Annotated[dict[str, Any], Suppress] = field(default_factory=dict)
@@ -47,9 +53,12 @@ class TrainConfig:
         for name in ("num_envs", "total_steps", "checkpoint_every", "eval_episodes"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name}={getattr(self, name)} leaves nothing to do. It must be at least 1.")
-        for name in ("seed", "eval_every"):
+        for name in ("seed", "eval_every", "runners", "staleness"):
             if getattr(self, name) < 0:
                 raise ConfigError(f"{name}={getattr(self, name)} is negative. Use a whole number from 0.")
+        if self.runners and self.num_envs % self.runners:
+            near = max(1, round(self.num_envs / self.runners)) * self.runners
+            raise ConfigError(f"num_envs={self.num_envs} cannot be shared by {self.runners} runners. Try {near}.")
         self.algo.check_batch(self.num_envs)
 
     @property

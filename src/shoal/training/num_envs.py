@@ -6,7 +6,6 @@ until that is no longer clearly faster or would no longer fit into memory.
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import os
 import resource
@@ -17,6 +16,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
+from shoal.agents.config import PPOConfig
 from shoal.errors import ConfigError
 from shoal.training.beside import world_hooks
 from shoal.training.clock import Clock
@@ -48,9 +48,15 @@ def measured_num_envs(
     free_bytes: int | None = None,
 ) -> int:
     """The number of lanes with which `config` trains fastest here, within half of the free memory."""
+    algo = config.algo
+    if not isinstance(algo, PPOConfig):
+        raise ConfigError(
+            f"num_envs='auto' measures whole iterations, and {algo.name} has none: its lanes change what is learned. "
+            "Name a number of lanes."
+        )
     room = SHARE_OF_MEMORY * (_free_bytes() if free_bytes is None else free_bytes)
     probes: list[Probe] = []
-    for num_envs in _candidates(config):
+    for num_envs in _candidates(algo, config.total_steps):
         needed = num_envs * bytes_per_lane(probes)
         if needed > room:
             say(f"{num_envs:,} lanes would take {needed / 2**20:,.0f} MiB, more than half of what is free.")
@@ -63,7 +69,7 @@ def measured_num_envs(
             return probes[-2].num_envs
     if not probes:
         raise ConfigError(
-            f"No number of lanes from {FIRST} to {LAST:,} suits the settings of {config.algo.name}. Name one."
+            f"No number of lanes from {FIRST} to {LAST:,} suits minibatches={algo.minibatches}. Name one."
         )
     return probes[-1].num_envs
 
@@ -76,15 +82,14 @@ def bytes_per_lane(probes: list[Probe]) -> float:
     return (last.peak_bytes - first.peak_bytes) / (last.num_envs - first.num_envs)
 
 
-def _candidates(config: TrainConfig) -> Iterator[int]:
-    """Powers of two that suit the agent's settings and leave the run at least ten iterations."""
+def _candidates(algo: PPOConfig, total_steps: int) -> Iterator[int]:
+    """Powers of two that suit the agent's minibatches and leave the run at least ten iterations."""
     num_envs = FIRST
     while num_envs <= LAST:
-        long_enough = num_envs == FIRST or 10 * num_envs * config.algo.num_steps <= config.total_steps
-        with contextlib.suppress(ConfigError):
-            config.algo.check_batch(num_envs)
-            if long_enough:
-                yield num_envs
+        rows = num_envs if algo.memory != "none" else num_envs * algo.num_steps
+        long_enough = num_envs == FIRST or 10 * num_envs * algo.num_steps <= total_steps
+        if rows % algo.minibatches == 0 and long_enough:
+            yield num_envs
         num_envs *= 2
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -92,8 +92,8 @@ def train(
         say = (lambda text: None) if quiet else partial(print, flush=True)
         resolved = replace(resolved, num_envs=measured_num_envs(source, resolved, network, say))
     service = None if track is None else load_service(track)
-    with closing(make_batch(source, resolved, resolved.num_envs)) as batch:
-        hooks_for = partial(world_hooks, config=resolved) if hooks is None else lambda lanes: hooks
+    hooks_for = partial(world_hooks, config=resolved) if hooks is None else lambda lanes: hooks
+    with _open_lanes(source, resolved, network, hooks_for) as batch:
         own_hooks, agent = hooks_for(batch), make_agent(resolved, batch, network)
         if resume is None and resolved.init is not None:
             begin_from(agent, resolved.init)
@@ -106,6 +106,17 @@ def train(
             display = make_display(title, resolved.total_steps, quiet)
             run.listeners += [display] if service is None else [display, Tracker(service, run)]
             return _train(run, resolved, source, batch, agent, own_hooks, hooks_for, checkpoint, display)
+
+
+def _open_lanes(
+    world: Any, config: TrainConfig, network: Any, hooks_for: Callable[[Batch], Hooks]
+) -> AbstractContextManager[Batch]:
+    """The lanes to train in: here, or on runners."""
+    if not config.runners:
+        return closing(make_batch(world, config, config.num_envs))
+    from shoal.cluster.fleet import open_fleet
+
+    return open_fleet(world, config, network, hooks_for)
 
 
 def _command(world: str | None) -> str:
@@ -121,7 +132,7 @@ def resumed_config(run: Path, world: str | None, settings: Mapping[str, Any]) ->
     saved = read_json(run / "config.json")
     given = {**settings, **({} if world is None else {"world": world})}
     for field, old, new in differences(saved, merge(saved, given)):
-        if field != "total_steps":
+        if field not in ("total_steps", "ray_address"):
             raise ConfigError(
                 f"{run} was started with {field}={old!r}, not {new!r}, and a resumed run goes on as it was. "
                 f"Leave {field} out, or start a new run with --config {run / 'config.json'}."
@@ -162,7 +173,7 @@ def _train(
         evaluator = Evaluator(run, eval_batch, Actor(agent, eval_batch, hooks_for(eval_batch)), config, record)
         hooks = replace(hooks, callbacks=(*hooks.callbacks, evaluator))
         keep_replay_in(run.path, agent, config, resumed=checkpoint is not None)
-        loop = Loop(batch, agent, config, run, hooks)
+        loop = _make_loop(batch, agent, config, run, hooks)
         if checkpoint is not None:
             loop.restore(checkpoint.arrays, checkpoint.meta)
             display.say(f"Resuming {run.path} at step {checkpoint.step:,}.")
@@ -176,6 +187,13 @@ def _train(
     else:
         display.say(f"Done: {reason}. Report: {report}")
     return TrainResult(run.path, agent, run.last_row, reason)
+
+
+def _make_loop(batch: Any, agent: Any, config: TrainConfig, run: Run, hooks: Hooks) -> Loop:
+    """The loop over lanes that are here, or over runners, which collect and have something to log."""
+    if not config.runners:
+        return Loop(batch, agent, config, run, hooks)
+    return Loop(batch, agent, config, run, replace(hooks, callbacks=(*hooks.callbacks, batch)), batch.collect)
 
 
 def _run_loop(loop: Loop, run: Run, display: Display) -> str:

@@ -62,7 +62,12 @@ SIMPLE = {  # the field names of the original system, as its simple curriculum h
     },
     "agent": {
         "type": "DDDQN",
-        "hyperparameters": {"hidden_dims": [256, 512, 256], "target_update_freq": 2000, "eps_min": 0.1},
+        "hyperparameters": {
+            "hidden_dims": [256, 512, 256],
+            "target_update_freq": 2000,
+            "eps_min": 0.1,
+            "use_huber": True,
+        },
         "checkpoint_path": None,
     },
 }  # fmt: skip
