@@ -226,10 +226,10 @@ def test_a_won_game_pays_a_bonus_to_the_steps_that_led_to_it():
 @pytest.mark.slow
 def test_a_run_with_bonuses_resumes_exactly(tmp_path):
     phases = [{"name": "paid", "steps": 6000, "opponent": {"type": "basic_weak"}, "reward_bonus": {}}]
+    extra = {"curriculum": {"curriculum": {"phases": phases}}, "mirror": False}
     made = shoal.train(
-        "hockey", runs_dir=tmp_path, quiet=True, extra={"curriculum": {"curriculum": {"phases": phases}}, "mirror": False},
-        env={"opponent": "pool", "actions": "eight"}, num_envs=8, total_steps=6000, checkpoint_every=2500, eval_every=0,
-        eval_episodes=2, algo={"name": "dddqn", **SMALL},
+        "hockey", runs_dir=tmp_path, quiet=True, extra=extra, env={"opponent": "pool", "actions": "eight"},
+        num_envs=8, total_steps=6000, checkpoint_every=2500, eval_every=0, eval_episodes=2, algo={"name": "dddqn", **SMALL},
     )  # fmt: skip
     before = [deterministic(row) for row in read_rows(made.run / "metrics.jsonl")]
     go_back_to_first_checkpoint(made.run)

@@ -9,7 +9,7 @@ end. B rows, N = 2n + 1 nodes, C seats. Times are float32 seconds: whole numbers
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -38,8 +38,9 @@ class Problem(NamedTuple):
 
     def map_rows(self, change: Callable[[Tensor], Tensor]) -> Problem:
         """The same problem with every tensor changed, e.g. some rows of it."""
-        parts = {name: part for name, part in self._asdict().items() if isinstance(part, Tensor)}
-        return self._replace(**{name: change(part) for name, part in parts.items()})
+        tensors = {name: part for name, part in self._asdict().items() if isinstance(part, Tensor)}
+        parts: dict[str, Any] = {name: change(part) for name, part in tensors.items()}
+        return self._replace(**parts)
 
 
 class State(NamedTuple):
