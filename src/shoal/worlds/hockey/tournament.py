@@ -14,7 +14,7 @@ import numpy as np
 from shoal.errors import ConfigError
 from shoal.worlds.hockey.batch import EXTERNAL, hockey
 from shoal.worlds.hockey.evaluation import both_sides
-from shoal.worlds.hockey.policies import BOTS, find_policy
+from shoal.worlds.hockey.policies import BOTS, DEFAULT, find_policy, stored_policies
 from shoal.worlds.hockey.pool import load_policy, score_of
 from shoal.worlds.hockey.ratings import Ratings
 
@@ -41,10 +41,11 @@ def find_entrant(name: str) -> Entrant:
         policy = load_policy(name)
         policy.check_fits(18, 4, name)
         return policy
-    if name == "agent":
+    if name in (DEFAULT, *stored_policies()):
         policy = find_policy(name, {})[1](None)
         return lambda obs: policy(obs, {})
-    raise ConfigError(f"{name!r} cannot take part: it is no run folder, no stored policy, and none of weak, strong.")
+    names = ", ".join((*BOTS, DEFAULT, *stored_policies()))
+    raise ConfigError(f"{name!r} cannot take part: it is no run folder, no stored policy, and none of {names}.")
 
 
 def play(entrants: dict[str, Entrant], games: int, seed: int = 0) -> Result:
