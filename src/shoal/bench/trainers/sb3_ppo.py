@@ -11,7 +11,9 @@ def start(work: Work, variant: str = "") -> Trainer:
     """`PPO.learn`, continued."""
     from stable_baselines3 import PPO
     from stable_baselines3.common.env_util import make_vec_env
+    from stable_baselines3.common.vec_env import VecEnv
 
+    envs: VecEnv
     if variant == "shoal":
         from shoal.bridges.sb3 import vec_env
 

@@ -166,7 +166,7 @@ def _use_connectors(config: PPOConfig, mode: str, spec: RLModuleSpec, fast: bool
     if mode == "vec" and not fast:
         return
     kinds = {"vec": SingleAgentEnvRunner, "packed_vec": PackedEnvRunner, "columnar": ColumnarEnvRunner}
-    spaces = {"observation_space": spec.observation_space, "action_space": spec.action_space}
+    spaces: dict[str, Any] = {"observation_space": spec.observation_space, "action_space": spec.action_space}
     config.env_runners(
         env_runner_cls=kinds[mode],
         env_to_module_connector=partial(_observing, packed=mode == "packed_vec", **spaces),
