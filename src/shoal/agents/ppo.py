@@ -19,12 +19,13 @@ from shoal.agents.adam import FlatAdam
 from shoal.agents.agent import Act
 from shoal.agents.compiled.ppo import CompiledPPO, compiled_for
 from shoal.agents.config import PPOConfig
+from shoal.agents.devices import check_device, check_same_tensors
 from shoal.agents.distributions import head_for, mask_logits
 from shoal.agents.gae import gae, vtrace
 from shoal.agents.networks import ActorCritic, RecurrentActorCritic, check_hidden
 from shoal.agents.normalise import ObsNormaliser, RewardNormaliser
 from shoal.agents.schedules import linear
-from shoal.errors import ConfigError, LaneFault
+from shoal.errors import LaneFault
 from shoal.vector.spaces import concatenate_trees, index_tree
 
 if TYPE_CHECKING:
@@ -331,33 +332,6 @@ class PPO:
             for name, tensor in mine.items():
                 tensor.copy_(state[name])
         self.generator.set_state(state["generator"])
-
-
-def check_device(device: str) -> torch.device:
-    """The torch device of that name, or a `ConfigError` if this machine has none."""
-    try:
-        chosen = torch.device(device)
-        torch.empty(0, device=chosen)
-    except (RuntimeError, AssertionError) as error:
-        raise ConfigError(
-            f"device={device!r} is not available here ({str(error).splitlines()[0]}). Use 'cpu'."
-        ) from None
-    return chosen
-
-
-def check_same_tensors(mine: dict[str, Tensor], given: dict[str, Tensor]) -> None:
-    """`ConfigError` naming the first tensor that is missing, unknown, or of another shape."""
-    for name in sorted(mine.keys() ^ given.keys()):
-        what = "lacks" if name in mine else "has an unknown"
-        raise ConfigError(
-            f"The saved agent {what} tensor {name!r}: it was saved with other settings or another network."
-        )
-    for name, tensor in mine.items():
-        if tensor.shape != given[name].shape:
-            raise ConfigError(
-                f"The saved tensor {name!r} has shape {tuple(given[name].shape)}, but this agent's has "
-                f"{tuple(tensor.shape)}: it was saved for other spaces or other layers."
-            )
 
 
 def raise_not_finite(rows: Tensor, params: Tensor, value: Tensor, num_envs: int, epoch: int) -> NoReturn:

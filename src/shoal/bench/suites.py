@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 SUITES = {
+    "kg": ("shoal.bench.kg", "proof search: the compiled engine, the tensor engine, and lanes on worker processes"),
     "oracle": ("shoal.bench.oracle", "routing oracles of dvrp against proven optima"),
     "rllib": ("shoal.bench.rllib", "RLlib on Shoal's lanes by mode, and the other bridges, against their own batches"),
     "step": ("shoal.bench.step.suite", "environment steps per second against the peers installed here"),

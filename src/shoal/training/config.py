@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from tyro.conf import Positional, Suppress, arg
+from tyro.conf import AvoidSubcommands, Positional, Suppress, arg
 
-from shoal.agents.config import PPOConfig
+from shoal.agents.config import DDDQNConfig, PPOConfig, SACConfig
 from shoal.errors import ConfigError
+
+AUTO = "auto"
+"""For `num_envs`: measure how many lanes are fastest here."""
 
 
 @dataclass(frozen=True)
@@ -18,11 +21,13 @@ class TrainConfig:
     world: Annotated[str, Positional, arg(metavar="WORLD")]
     """A world of Shoal (`shoal envs` lists them), or your own environment as package.module:Class."""
     num_envs: int = 64
-    """Environments stepped as one batch."""
+    """Environments stepped as one batch; auto measures how many are fastest here and fit into memory."""
     total_steps: int = 500_000
     """Environment steps in the whole run, summed over the batch."""
     seed: int = 0
     """Everything random in the run follows from this."""
+    init: Annotated[str | None, arg(metavar="RUN")] = None
+    """Begin with the networks of another run, of an agent with a replay memory."""
     device: str = "cpu"
     """Where the networks live, e.g. cpu or cuda."""
     checkpoint_every: int = 100_000
@@ -41,7 +46,7 @@ class TrainConfig:
     """Options of the world or of how its lanes are run, as `shoal.make` takes them."""
     extra: Annotated[dict[str, Any], Suppress] = field(default_factory=dict)
     """Options of what the world adds to the loop, as `build_hooks` of its `training` module takes them."""
-    algo: PPOConfig = field(default_factory=PPOConfig)
+    algo: Annotated[PPOConfig | SACConfig | DDDQNConfig, AvoidSubcommands] = field(default_factory=PPOConfig)
     """The agent's own settings."""
 
     def __post_init__(self) -> None:

@@ -17,14 +17,16 @@ from shoal.report.run_report import write_report
 from shoal.training.acting import Actor
 from shoal.training.beside import world_hooks
 from shoal.training.checkpoint import Checkpoint, Checkpoints
-from shoal.training.config import TrainConfig
+from shoal.training.config import AUTO, TrainConfig
 from shoal.training.display import Display, make_display
 from shoal.training.evaluate import EVAL_SEEDS, Evaluator
 from shoal.training.files import read_json
 from shoal.training.hooks import Hooks
 from shoal.training.interrupt import Interruptible
 from shoal.training.loop import Loop
-from shoal.training.opening import make_agent, make_batch
+from shoal.training.num_envs import measured_num_envs
+from shoal.training.opening import begin_from, make_agent, make_batch
+from shoal.training.replay_file import keep_replay_in
 from shoal.training.run import Run, create_run, find_run, resume_run
 from shoal.training.settings import config_from, config_values, differences, merge, resolve_config
 from shoal.training.track import Tracker, load_service
@@ -73,20 +75,28 @@ def train(
         network: an `nn.Module` of your own instead of the standard one or the world's.
         track: also log to "wandb" or "trackio".
         quiet: print nothing.
-        settings: fields of `TrainConfig`, e.g. `num_envs=64`, `algo={"lr": 1e-3}`.
+        settings: fields of `TrainConfig`, e.g. `num_envs=64` (or "auto"), `algo={"lr": 1e-3}`.
     """
     if isinstance(world, str | Path) and Path(world).suffix in (".json", ".toml"):
         world, config = None, world
     name = world if world is None or isinstance(world, str) else f"{world.__module__}:{world.__qualname__}"
+    measured = settings.get("num_envs") == AUTO
+    if measured:
+        del settings["num_envs"]
     if resume is None:
         resolved = resolve_config(name, settings, config, preset)
     else:
         resolved = resumed_config(find_run(resume), name, settings)
     source = resolved.world if world is None or isinstance(world, str) else world
+    if measured and resume is None:
+        say = (lambda text: None) if quiet else partial(print, flush=True)
+        resolved = replace(resolved, num_envs=measured_num_envs(source, resolved, network, say))
     service = None if track is None else load_service(track)
     hooks_for = partial(world_hooks, config=resolved) if hooks is None else lambda lanes: hooks
     with _open_lanes(source, resolved, network, hooks_for) as batch:
         own_hooks, agent = hooks_for(batch), make_agent(resolved, batch, network)
+        if resume is None and resolved.init is not None:
+            begin_from(agent, resolved.init)
         if resume is None:
             run, checkpoint = create_run(runs_dir, config_values(resolved), resolved.algo.name, _command(name)), None
         else:
@@ -162,6 +172,7 @@ def _train(
 
         evaluator = Evaluator(run, eval_batch, Actor(agent, eval_batch, hooks_for(eval_batch)), config, record)
         hooks = replace(hooks, callbacks=(*hooks.callbacks, evaluator))
+        keep_replay_in(run.path, agent, config, resumed=checkpoint is not None)
         loop = _make_loop(batch, agent, config, run, hooks)
         if checkpoint is not None:
             loop.restore(checkpoint.arrays, checkpoint.meta)

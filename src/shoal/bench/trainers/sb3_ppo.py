@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from typing import Any
+
 from shoal.bench.trainers import Trainer, Work
 
 
@@ -17,7 +19,7 @@ def start(work: Work, variant: str = "") -> Trainer:
     if variant == "shoal":
         from shoal.bridges.sb3 import vec_env
 
-        envs = vec_env("cartpole", work.num_envs, seed=work.seed, num_threads=1)
+        envs: Any = vec_env("cartpole", work.num_envs, seed=work.seed, num_threads=1)
     else:
         envs = make_vec_env("CartPole-v1", work.num_envs, seed=work.seed)
     model = PPO(

@@ -113,9 +113,13 @@ class ProofNetwork(nn.Module):
         return first, place
 
     def embed(self, rows: Tensor) -> Tensor:
-        """States [U, A, 3] -> [U, E]."""
-        atoms = self.encode_atom(self.predicate(rows[..., 0]), self.term(rows[..., 1]), self.term(rows[..., 2]))
-        return self.encode_state(atoms, rows[..., 0] > 0)
+        """States [U, A, 3] -> [U, E]. Only goals that exist are looked up: most states have one or two."""
+        present = rows[..., 0] > 0
+        goals = rows[present]
+        first, second = self.term(goals[:, 1:]).unbind(1)  # one look-up, so one gradient of the table's size
+        encoded = self.encode_atom(self.predicate(goals[:, 0]), first, second)
+        padded = encoded.new_zeros(*present.shape, encoded.shape[-1])
+        return self.encode_state(padded.index_put(torch.nonzero(present, as_tuple=True), encoded), present)
 
     def bias(self, goals: Tensor) -> Tensor:
         """What the KGE model adds to the logits of successors with these first goals [M, 3]."""
