@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from typing import Any
+
+import numpy as np
 
 from shoal.bench.trainers import Trainer, Work
 
@@ -13,9 +13,7 @@ def start(work: Work, variant: str = "") -> Trainer:
     """`PPO.learn`, continued."""
     from stable_baselines3 import PPO
     from stable_baselines3.common.env_util import make_vec_env
-    from stable_baselines3.common.vec_env import VecEnv
 
-    envs: VecEnv
     if variant == "shoal":
         from shoal.bridges.sb3 import vec_env
 
