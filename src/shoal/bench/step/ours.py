@@ -70,6 +70,42 @@ def memory_limit(num_envs: int, env: str) -> Run:
     return run
 
 
+def two_processes(num_envs: int, env: str) -> Run:
+    """Half of the lanes in each of two processes that never wait for each other within a run: the limit of workers."""
+    import multiprocessing
+
+    ours, theirs = multiprocessing.get_context("fork").Pipe()
+    half = _half(num_envs // 2, env)
+
+    def serve() -> None:
+        ours.close()
+        while count := theirs.recv():
+            theirs.send(half(count))
+
+    other = multiprocessing.get_context("fork").Process(target=serve, daemon=True)
+    other.start()
+
+    def run(count: int) -> int:
+        ours.send(count)
+        half(count)
+        return ours.recv()
+
+    def close() -> None:
+        ours.send(0)
+        other.join()
+
+    run.close = close  # type: ignore[attr-defined]
+    return run
+
+
+def _half(num_envs: int, env: str) -> Run:
+    import gymnasium
+
+    batch = gymnasium.make_vec(env, num_envs, vectorization_mode="sync")
+    batch.reset(seed=0)
+    return stepping(batch, random_actions(batch.single_action_space, num_envs))
+
+
 def _arrays(tree: Any) -> list[np.ndarray]:
     return list(tree.values()) if isinstance(tree, dict) else [tree]
 

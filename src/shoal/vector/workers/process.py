@@ -28,12 +28,12 @@ from shoal.vector.workers.protocol import (
     REPORT,
     STEP_ALL,
     Hangup,
+    linger,
     read_word,
     write_words,
 )
 
 _FLUSH_AFTER_S = 0.0005  # finished lanes are told about together, but not kept longer than this
-_LINGER_S = 0.0002  # longer than a parent takes between two steps that needs no network for its actions
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def _serve(conn: Connection, group: LaneGroup) -> None:
         "load": group.load,
     }
     while True:
-        _linger(words)
+        linger(words)
         word = read_word(fd)
         try:
             if word == STEP_ALL:
@@ -152,13 +152,6 @@ def _serve(conn: Connection, group: LaneGroup) -> None:
             raise
         except Exception as error:
             _reply_failure(conn, error)
-
-
-def _linger(words: select.poll) -> None:
-    """Stay awake for a moment in case the next word comes at once: to wake a sleeping core takes as long as ten lanes."""
-    give_up = time.perf_counter() + _LINGER_S
-    while not words.poll(0) and time.perf_counter() < give_up:
-        os.sched_yield()
 
 
 def _step_lanes(conn: Connection, group: LaneGroup, lane: int, words: select.poll) -> None:
