@@ -10,7 +10,7 @@ demo: $(VENV)/.train
 	$(BIN)/shoal train cartpole
 
 test: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-slow: setup
 	$(BIN)/python -m pytest -m slow -s
@@ -39,7 +39,7 @@ $(VENV)/.train: pyproject.toml constraints.txt
 
 # What the tests and benchmarks need on top.
 $(VENV)/.setup: $(VENV)/.train
-	$(PIP) -e '.[train,dev,box2d,peers,video,routing,kg]'
+	$(PIP) -e '.[train,dev,box2d,peers,video,routing,kg,search,ray,sb3,torchrl,pettingzoo]'
 	touch $@
 
 clean:

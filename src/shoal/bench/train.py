@@ -115,7 +115,7 @@ def measure(
     return rows, shares
 
 
-def rows_of(name: str, workers: list[Worker], answers: list[list[Answer]]) -> list[Row]:
+def rows_of(name: str, workers: list[Worker], answers: list[list[Answer]], suite: str = "train") -> list[Row]:
     """Rows by both clocks of `answers` [rounds][workers], in which Shoal is the first worker."""
     rows = []
     for i, worker in enumerate(workers):
@@ -126,7 +126,7 @@ def rows_of(name: str, workers: list[Worker], answers: list[list[Answer]]) -> li
             spread = (quartiles[2] - quartiles[0]) / median(rates)
             ratio = median(a / b for a, b in zip(ours, rates, strict=True))
             row = Row(
-                "train", name, worker.work.num_envs, worker.contender.name, clock, median(rates), spread, ratio,
+                suite, name, worker.work.num_envs, worker.contender.name, clock, median(rates), spread, ratio,
                 judged=clock == "wall",
             )  # fmt: skip
             rows.append(row)
@@ -237,13 +237,13 @@ def run(argv: list[str]) -> int:
     only = args.only or None
     missing = [f"{c.name}: {c.package} is not installed" for c in CONTENDERS if c not in installed()]
     rows, shares = measure(rounds=args.rounds, only=only)
-    solving = measure_solving(args.seeds, only) if args.seeds else []
     result = Result(rows, missing, {})
     console = Console(width=None if Console().is_terminal else 120)
     print_result(result, console)
     for share in shares:
         parts = ", ".join(f"{part} {100 * share[part]:.0f} %" for part in ("network", "environment", "rest"))
         console.print(f"Shoal's time at {share['num_envs']:,} lanes: {parts}", highlight=False)
+    solving = measure_solving(args.seeds, only) if args.seeds else []
     for row in solving:
         console.print(
             f"{row['work']}: {row['name']} {row['seconds']:.2f} s ({row['cpu_seconds']:.2f} CPU-s), "

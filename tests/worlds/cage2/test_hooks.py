@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from shoal.errors import ConfigError
-from shoal.worlds.cage2.hooks import StopRules, WorkflowMonitor
+from shoal.worlds.cage2.hooks import StopRules, UserCost, WorkflowMonitor
+from shoal.worlds.cage2.names import MONITOR
 from shoal.worlds.cage2.training import build_hooks
+from shoal.worlds.cage2.world import make_cage2
 
 LANES = 4
 WORKFLOWS = np.array([[0, 1, 2, 3, 4], [4, 3, 2, 1, 0]] * 2)
@@ -87,13 +89,36 @@ def test_it_goes_on_where_it_was_saved():
 
 
 def test_rules_need_a_workflow_and_sensible_numbers():
-    assert build_hooks(None, SimpleNamespace(env={})) == {}
+    assert not any(build_hooks(None, SimpleNamespace(env={})).values())
     with pytest.raises(ConfigError, match="--workflow"):
         build_hooks(None, SimpleNamespace(env={}), stop_compliance=0.9)
     with pytest.raises(ConfigError, match="no rate"):
         build_hooks(None, SimpleNamespace(env={"workflow": 0}), stop_compliance=1.5)
     with pytest.raises(ConfigError, match="at least 1"):
         build_hooks(None, SimpleNamespace(env={"workflow": 0}), patience=0)
+
+
+def test_user_hosts_cost_more_at_first_and_the_truth_from_half_time_on():
+    batch = make_cage2(8, red="bline", length=20, compiled=False)
+    cost = UserCost(0.6)
+    loop = SimpleNamespace(step=0, config=SimpleNamespace(total_steps=80))
+    cost.begin(loop)
+    batch.reset(seed=0)
+    charged = []
+    for t in range(20):
+        loop.step = 2 * t
+        *_, reward, _, _, info = batch.step(np.full(8, MONITOR))
+        rollout = SimpleNamespace(reward=reward[None].copy())
+        cost.after_step(0, rollout, info)
+        owned = info["final_info"]["owned"] if t == 19 else info["owned"]
+        users = sum(owned >> h & 1 for h in range(9, 13))
+        np.testing.assert_allclose(reward - rollout.reward[0], max(0, 1 - t / 20) * 0.5 * users, atol=1e-6)
+        charged.append(users.sum())
+    assert charged[-1] == 8
+    loop.step = 40
+    assert cost.surcharge() == 0
+    with pytest.raises(ConfigError, match="less than"):
+        UserCost(0.05)
 
 
 def test_training_from_the_command_line_follows_a_workflow(tmp_path):
@@ -103,7 +128,7 @@ def test_training_from_the_command_line_follows_a_workflow(tmp_path):
     assert main(["train", "cage2", *words.split(), "--runs-dir", str(tmp_path)]) == 0
     (run,) = tmp_path.iterdir()
     config = json.loads((run / "config.json").read_text())
-    assert config["env"]["workflow"] == "balanced"
+    assert config["env"] == {"workflow": "balanced", "alignment_weight": 30.0}  # of this preset, and of no other
     assert config["extra"] == {"max_episodes": 50}
     rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     assert rows[-1]["step"] == 5000  # 50 episodes of 100 steps

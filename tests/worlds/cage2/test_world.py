@@ -9,13 +9,12 @@ from shoal.errors import ConfigError, ShoalError
 from shoal.worlds.cage2.belief import SCAN_MEMORY_HOSTS
 from shoal.worlds.cage2.names import ANALYSE, DECOY, EXPLOIT, NUM_HOSTS, OP_SERVER, RESTORE_OP_SERVER, SCAN_HOST
 from shoal.worlds.cage2.reduced import DECOY_LISTS, PLAIN
-from shoal.worlds.cage2.tables import PORTS
 from shoal.worlds.cage2.workflow import one_hot
 from shoal.worlds.cage2.world import give, make_cage2
 
 IDLE = PLAIN.index(ANALYSE)  # Analyse Defender: nothing ever happens there
 EVERYTHING = {"actions": "reduced", "mask": "evidence", "workflow": [7, 3]}
-EVERYTHING |= dict.fromkeys(("scan_memory", "decoy_memory", "show_ports"), True)
+EVERYTHING |= dict.fromkeys(("scan_memory", "decoy_memory", "host_memory"), True)
 
 
 @pytest.mark.parametrize(
@@ -24,9 +23,9 @@ EVERYTHING |= dict.fromkeys(("scan_memory", "decoy_memory", "show_ports"), True)
         ({}, 52, 145),
         ({"scan_memory": True}, 62, 145),
         ({"decoy_memory": True}, 78, 145),
-        ({"show_ports": True}, 64, 145),
+        ({"host_memory": True}, 124, 145),
         ({"workflow": "balanced"}, 77, 145),
-        (EVERYTHING, 125, 36),
+        (EVERYTHING, 185, 36),
     ],
 )
 def test_sizes(options, size, choices):
@@ -138,17 +137,6 @@ def test_decoy_memory_knows_what_red_has_seen():
             give(batch, kind=kind, target=9)
             seen.append(batch.step(np.array([action]))[0][0, 62 + NUM_HOSTS + 9])
         assert seen == [0.0, 0.25, 0.25, after]
-
-
-def test_ports_with_traffic_are_shown_for_one_step():
-    batch = everything(1)
-    batch.reset(seed=0)
-    seen = []
-    for kind in (SCAN_HOST, EXPLOIT, -1):  # User3: HTTPSRFI opens a shell
-        give(batch, kind=kind, target=11, exploit=3, noticed=1)
-        ports = batch.step(np.full(1, IDLE))[0][0, 88:100]
-        seen.append({PORTS[k] for k in np.flatnonzero(ports)})
-    assert seen == [{80, 3389, 443, 25}, {443}, set()]
 
 
 def test_reduced_actions_are_the_plain_ones():

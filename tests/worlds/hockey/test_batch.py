@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import shoal
-from shoal.errors import ActionError, ConfigError
+from shoal.errors import ActionError, ConfigError, StateError
 from shoal.worlds.hockey.batch import hockey
 from shoal.worlds.hockey.constants import PUCK
 from shoal.worlds.hockey.kernel import observe_seat
@@ -161,4 +161,15 @@ def test_states_that_cannot_be_are_refused_and_nothing_moves():
     obs[1, 6] = np.nan
     with pytest.raises(ConfigError, match="not finite, in lane 1"):
         env.set_state(obs)
+    obs[1, 6], obs[0, 17] = 3.0, 2.5
+    with pytest.raises(ConfigError, match=r"holding counters \[0.0, 2.5\] in lane 0"):
+        env.set_state(obs)
+    full = env.get_state()
+    full["lanes"].view(env.lane_state.dtype)["y"][1, 0] = -1.0
+    with pytest.raises(ConfigError, match=r"Racket 1 of lane 1 would be at \(2, -1\), outside the rink"):
+        env.set_state(full)
+    with pytest.raises(StateError, match="bytes"):
+        env.set_state({})
+    with pytest.raises(ConfigError, match="one_starting"):
+        env.reset(options={"one_starting": [True, False, True]})
     assert np.array_equal(before["lanes"], env.get_state()["lanes"])

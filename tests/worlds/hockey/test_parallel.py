@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from shoal.errors import StateError
+from shoal.errors import ActionError, StateError
 from shoal.worlds.hockey.batch import hockey
 
 pettingzoo_test = pytest.importorskip("pettingzoo.test")
@@ -34,4 +34,26 @@ def test_it_is_the_same_game_as_the_batch(env):
 def test_the_end_is_an_end(env):
     with pytest.raises(StateError, match="reset"):
         env.step({})
+    assert env.agents == []
+
+
+def test_actions_of_one_player_or_of_another_width_are_refused(env):
+    env.reset(seed=0)
+    row = np.zeros(4, np.float32)
+    with pytest.raises(ActionError, match=r"actions of \['player_1'\]"):
+        env.step({"player_1": row})
+    with pytest.raises(ActionError, match=r"player_2 has shape \(3,\)"):
+        env.step({"player_1": row, "player_2": row[:3]})
+
+
+def test_a_time_out_truncates_both_players():
+    from shoal.worlds.hockey.parallel import HockeyParallel
+
+    env = HockeyParallel(compiled=False, mode="TRAIN_SHOOTING")
+    env.reset(seed=0)
+    still = {agent: np.zeros(4, np.float32) for agent in env.agents}
+    for _ in range(80):
+        _, _, terminated, truncated, _ = env.step(still)
+    assert terminated == {"player_1": False, "player_2": False}
+    assert truncated == {"player_1": True, "player_2": True}
     assert env.agents == []

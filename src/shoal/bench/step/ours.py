@@ -19,6 +19,25 @@ def shoal_batch(num_envs: int, env: str, **options: Any) -> Run:
     return stepping(batch, random_actions(batch.single_action_space, num_envs))
 
 
+def single_lanes(num_envs: int, env: str, red: str) -> Run:
+    """A plain Python loop: uncompiled lanes one after another, each in a batch of its own, `red` dealt out in turn."""
+    import shoal
+
+    reds = red.split(",")
+    lanes = [shoal.make(env, 1, compiled=False, copy=False, red=reds[k % len(reds)]) for k in range(num_envs)]
+    for k, lane in enumerate(lanes):
+        lane.reset(seed=k)
+    actions = random_actions(lanes[0].single_action_space, 1)
+
+    def run(count: int) -> int:
+        for k in range(count):
+            for lane in lanes:
+                lane.step(actions[k % len(actions)])
+        return count
+
+    return run
+
+
 def c_loop(num_envs: int) -> Run:
     """CartPole by hand in C."""
     import gymnasium as gym
@@ -49,6 +68,42 @@ def memory_limit(num_envs: int, env: str) -> Run:
         return count
 
     return run
+
+
+def two_processes(num_envs: int, env: str) -> Run:
+    """Half of the lanes in each of two processes that never wait for each other within a run: the limit of workers."""
+    import multiprocessing
+
+    ours, theirs = multiprocessing.get_context("fork").Pipe()
+    half = _half(num_envs // 2, env)
+
+    def serve() -> None:
+        ours.close()
+        while count := theirs.recv():
+            theirs.send(half(count))
+
+    other = multiprocessing.get_context("fork").Process(target=serve, daemon=True)
+    other.start()
+
+    def run(count: int) -> int:
+        ours.send(count)
+        half(count)
+        return ours.recv()
+
+    def close() -> None:
+        ours.send(0)
+        other.join()
+
+    run.close = close  # type: ignore[attr-defined]
+    return run
+
+
+def _half(num_envs: int, env: str) -> Run:
+    import gymnasium
+
+    batch = gymnasium.make_vec(env, num_envs, vectorization_mode="sync")
+    batch.reset(seed=0)
+    return stepping(batch, random_actions(batch.single_action_space, num_envs))
 
 
 def _arrays(tree: Any) -> list[np.ndarray]:

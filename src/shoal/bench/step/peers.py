@@ -108,6 +108,29 @@ def torchrl_serial(num_envs: int, env: str) -> Run:
     return run
 
 
+def hockey_env(num_envs: int, bots: bool) -> Run:
+    """The original hockey, an object per lane: its strong bot against its weak one, or random actions for both."""
+    import hockey.hockey_env as original
+
+    lanes = [original.HockeyEnv() for _ in range(num_envs)]
+    seen = [lane.reset()[0] for lane in lanes]
+    seats = [(original.BasicOpponent(weak=False), original.BasicOpponent(weak=True)) for _ in lanes]
+    actions = np.random.default_rng(0).uniform(-1, 1, (64, num_envs, 8)).astype(np.float32)
+
+    def run(count: int) -> int:
+        for k in range(count):
+            for i, lane in enumerate(lanes):
+                action = actions[k % 64, i]
+                if bots:
+                    action = np.hstack([seats[i][0].act(seen[i]), seats[i][1].act(lane.obs_agent_two())])
+                seen[i], _, done, _, _ = lane.step(action)
+                if done:
+                    seen[i], _ = lane.reset()
+        return count
+
+    return run
+
+
 def gymnax_scan(num_envs: int, env: str) -> Run:
     """gymnax: `vmap` over lanes, `lax.scan` over time, all compiled into one call; actions are given."""
     import gymnax

@@ -8,12 +8,15 @@ from typing import Annotated, Any
 
 import tyro
 
+from shoal.bench.chart import write_bars
 from shoal.bench.contender import Contender, Work
+from shoal.bench.rounds import Result
 from shoal.errors import ConfigError, unknown_name
 from shoal.registry import WORLDS, World, find_world
 
 _OURS, _PEERS = "shoal.bench.step.ours", "shoal.bench.step.peers"
 NUM_WORKERS = 2
+_MIXTURES = {"cage2": {"red": "bline,meander"}}  # worlds that can be played in several ways, dealt out to the lanes
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,8 @@ class StepArgs:
     """Numbers of lanes, separated by commas."""
     out: Path | None = None
     """Write the rows here as JSON."""
+    chart: Path | None = None
+    """Draw the rates at the largest number of lanes as an SVG."""
     rounds: int = 7
     """Interleaved rounds, of which the median is reported."""
     seconds: float = 0.15
@@ -65,7 +70,11 @@ def run(argv: list[str]) -> int:
     works = [work for work in works_of(world, args.lanes) if args.only in work.name]
     if not works:
         raise ConfigError(f"No work of {world.name} has {args.only!r} in its name.")
-    measure(works, rounds=args.rounds, seconds=args.seconds, pythons=args.pythons, out=args.out)
+    result = measure(works, rounds=args.rounds, seconds=args.seconds, pythons=args.pythons, out=args.out)
+    if args.chart is not None:
+        title = f"{world.name}, {max(args.lanes):,} lanes, one thread: environment steps per CPU-second"
+        drawn = [row for row in result.rows if (row.work, row.num_envs) == (world.name, max(args.lanes))]
+        write_bars(drawn, title, args.chart)
     return 0
 
 
@@ -79,7 +88,7 @@ def run_short(pythons: dict[str, str]) -> None:
 
 def measure(
     works: list[Work], *, rounds: int, seconds: float, pythons: dict[str, str], out: Path | None = None
-) -> None:
+) -> Result:
     """Run, print, and write."""
     from rich.console import Console
 
@@ -95,6 +104,7 @@ def measure(
     if out is not None:
         write_result(result, out)
         console.print(f"rows written to {out}")
+    return result
 
 
 # ---------------------------------------------------------------------- who takes part in what
@@ -102,6 +112,8 @@ def measure(
 
 def works_of(world: World, lanes: list[int]) -> list[Work]:
     """All work of the suite on one world."""
+    if world.name == "hockey":
+        return [work for num_envs in lanes for work in hockey_works(world, num_envs)]
     env = world.gym_id.removeprefix("shoal/")
     contenders = (
         _kernel(world),
@@ -125,10 +137,28 @@ def works_of(world: World, lanes: list[int]) -> list[Work]:
     ]
 
 
+def hockey_works(world: World, num_envs: int) -> list[Work]:
+    """Two bots inside the lanes, and random actions for both players; the peer is the original, one object a lane."""
+    works = []
+    for name, bots, seats in (
+        ("hockey bots", True, {"player": "strong", "opponent": "weak"}),
+        ("hockey random", False, {"opponent": "external"}),
+    ):
+        contenders = (
+            Contender("shoal kernel", f"{_OURS}:shoal_batch", _ours(world, copy=False, **seats)),
+            Contender("shoal kernel, copies", f"{_OURS}:shoal_batch", _ours(world, **seats)),
+            Contender("hockey-env", f"{_PEERS}:hockey_env", {"bots": bots}, "hockey", 8),
+            Contender(
+                "python loop", f"{_OURS}:shoal_batch", _ours(world, copy=False, compiled=False, **seats), None, 8
+            ),
+        )
+        works.append(Work(name, num_envs, contenders))
+    return works
+
+
 def _ours(world: World, **options: Any) -> dict[str, Any]:
-    """Options of our batch; worlds that can be played in several ways are measured in a mixture of them."""
-    mixture = {"cage2": {"red": "bline,meander"}}.get(world.name, {})
-    return {"env": world.name, "num_threads": 1, **mixture, **options}
+    """Options of our batch."""
+    return {"env": world.name, "num_threads": 1, **_MIXTURES.get(world.name, {}), **options}
 
 
 def _kernel(world: World) -> Contender:
@@ -140,10 +170,10 @@ def _copying(world: World) -> Contender:
 
 
 def _python_loop(world: World) -> list[Contender]:
-    """The same source, uncompiled: for a world that has no peer installed, what it would be in Python."""
+    """The same source, uncompiled, one lane at a time: what a world without installed peers would be in Python."""
     if world.name != "cage2":
         return []
-    return [Contender("python loop", f"{_OURS}:shoal_batch", _ours(world, compiled=False, copy=False), max_envs=1024)]
+    return [Contender("python loop", f"{_OURS}:single_lanes", {"env": world.name, **_MIXTURES[world.name]}, None, 1024)]
 
 
 def _c_loop(world: World) -> list[Contender]:
@@ -182,6 +212,7 @@ def python_env_work(env: str, num_envs: int, processes_each: bool) -> Work:
         Contender("shoal workers", f"{_OURS}:shoal_batch", {**ours, "backend": "workers", "num_workers": NUM_WORKERS}),
         Contender("shoal serial", f"{_OURS}:shoal_batch", {**ours, "backend": "serial"}),
         Contender("gymnasium sync", f"{_PEERS}:gymnasium_vector", {"env": env, "mode": "sync"}, "gymnasium"),
+        Contender("two processes apart", f"{_OURS}:two_processes", {"env": env}),
     ]
     if processes_each:
         contenders += [

@@ -12,6 +12,7 @@ from gymnasium.vector import AutoresetMode
 from shoal.errors import ConfigError, KernelError, StateError
 from shoal.vector.batch import Array, Batch, State, Step
 from shoal.vector.kernel import driver
+from shoal.vector.kernel.bound import table_of
 from shoal.vector.kernel.compiler import load_compiled, load_uncompiled
 from shoal.vector.kernel.dry_run import dry_run
 from shoal.vector.kernel.kernel import Kernel
@@ -78,6 +79,8 @@ class KernelBatch(Batch):
         self._load(compiled)
         self._standing = self._standing_info()
         self._ended = self._ended_views()
+        # about our own buffers there is always the same to say, without ended episodes and with
+        self._own_infos = self._info(self._buffers), self._ended_info(self._buffers)
 
     # ------------------------------------------------------------------ per-lane settings
 
@@ -117,17 +120,23 @@ class KernelBatch(Batch):
             or not action.flags.c_contiguous
         ):
             action = as_actions(action, self.single_action_space, self.num_envs)
-        fixed = self._own_arguments if out is self._buffers else self._arguments(out)
+        if out is self._buffers:
+            run, fixed = self._run_bound, self._own_arguments
+        else:
+            arguments = self._arguments(out)
+            run, fixed = self._run, [(*guards, *arguments) for guards in self._guards]
         now = time.perf_counter()
         if self._crew.size == 1:
-            ended = self._run(action, now, False, 0, self.num_envs, *self._guards[0], *fixed)
+            ended = run(action, now, False, 0, self.num_envs, *fixed[0])
         else:
             ended = self._crew.step(
-                lambda chunk, lo, hi, checked: self._run(action, now, checked, lo, hi, *self._guards[chunk], *fixed),
+                lambda chunk, lo, hi, checked: run(action, now, checked, lo, hi, *fixed[chunk]),
                 lambda: self._check(self._records[1], action, self._low, self._high, self._mode, 0, self.num_envs),
             )
         if ended < 0:
             self._raise_fault(ended, action)
+        if out is self._buffers:
+            return self._own_infos[ended > 0].copy()
         return self._ended_info(out) if ended else self._info(out)
 
     def _get_state(self) -> State:
@@ -200,17 +209,23 @@ class KernelBatch(Batch):
         self._records = tuple(map(view, (self._state, self._book, self._params, self._episode)))
         self._info_records = tuple(map(view, self._infos))
         assert self._buffers is not None
-        self._own_arguments = self._arguments(self._buffers)
-        if compiled:
-            module = load_compiled(self.kernel, self._signatures(), lambda: dry_run(self.kernel, self._state[:1]))
-        else:
+        # for each thread, what `run` takes besides actions and lanes, as long as it writes to our own buffers
+        self._own_arguments = [(*guards, *self._arguments(self._buffers)) for guards in self._guards]
+        if not compiled:
             module = load_uncompiled(self.kernel)
-        self._begin, self._check, self._run = module.begin, module.check, module.run
-        if compiled:  # straight to the machine code: the types are checked here, once, and not by Numba at every call
-            self._run = module.run.overloads[self._signatures()["run"]].entry_point
+            self._run = self._run_bound = module.run
+        else:
+            signatures = self._signatures()
+            module = load_compiled(self.kernel, signatures, lambda: dry_run(self.kernel, self._state[:1]))
+            # straight to the machine code: the types are checked here, once, and not by Numba at every call
+            self._run, self._run_bound = (
+                getattr(module, name).overloads[signatures[name]].entry_point for name in ("run", "run_bound")
+            )
+            self._own_arguments = [(table_of(arguments),) for arguments in self._own_arguments]
+        self._begin, self._check = module.begin, module.check
 
     def _signatures(self) -> dict[str, tuple]:
-        """Numba's types of the arguments of `begin`, `check` and `run`, read off our own buffers."""
+        """Numba's types of the arguments of the compiled functions, read off our own buffers."""
         out, guards = self._buffers, self._guards[0]
         assert out is not None
         action = np.zeros((self.num_envs, *self.single_action_space.shape), self.single_action_space.dtype)  # type: ignore[misc]
@@ -218,8 +233,9 @@ class KernelBatch(Batch):
         records = (self._state, self._book, self._params)
         begin = (*records, out.terminated, 0.0, *_arrays(out.obs), *guards, *self._infos[:1], *mask)
         check = (self._book, action, self._low, self._high, 0, 0, 0)
-        run = (action, 0.0, False, 0, 0, *guards, *self._own_arguments)
-        calls = {"begin": begin, "check": check, "run": run}
+        moving = (action, 0.0, False, 0, 0)
+        run, run_bound = (*moving, *self._own_arguments[0]), (*moving, table_of(self._own_arguments[0]))
+        calls = {"begin": begin, "check": check, "run": run, "run_bound": run_bound}
         return {name: tuple(map(numba.typeof, arguments)) for name, arguments in calls.items()}
 
     def _raise_fault(self, code: int, action: np.ndarray | None) -> None:

@@ -25,6 +25,7 @@ import numba
 import numpy as np
 
 from shoal.errors import KernelError
+from shoal.vector.kernel.bound import bound_source
 from shoal.vector.kernel.driver import driver_source
 from shoal.vector.kernel.kernel import Kernel
 from shoal.vector.kernel.rng import Rng
@@ -75,14 +76,16 @@ def load_uncompiled(kernel: Kernel) -> types.ModuleType:
 def load_compiled(
     kernel: Kernel, signatures: dict[str, tuple], before_compiling: Callable[[], None]
 ) -> types.ModuleType:
-    """The driver module with `begin`, `check` and `run` compiled for the argument types in `signatures`.
+    """The driver module with `begin`, `check`, `run` and `run_bound` compiled for the argument types in `signatures`.
 
     `before_compiling()` is called only when there is no compiled code yet.
     """
     functions = SourceSet(wrap=compile_wrap)
     module = types.ModuleType("shoal_kernel")
     _fill(module, kernel, functions, jit=compile_wrap, jit_cached=numba.njit(cache=True, **NJIT_OPTIONS))
-    text = _driver_text(kernel)
+    bound_text, readers = bound_source(signatures["run"])
+    vars(module).update(readers)
+    text = _driver_text(kernel) + bound_text
     name = f"{kernel.name.lower()}_{_digest(functions.key(), text, repr(signatures))}"
     path = _write_once(cache_dir() / f"{name}.py", text)
     module.__name__ = f"shoal_kernel_{name}"

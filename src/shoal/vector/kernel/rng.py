@@ -12,6 +12,7 @@ from typing import Any
 import numba
 import numpy as np
 from numba.core import cgutils, types
+from numba.core.imputils import impl_ret_borrowed
 from numba.extending import (
     lower_builtin,
     make_attribute_wrapper,
@@ -117,7 +118,8 @@ def _type_rng(context: Any) -> Any:
 def _make_rng(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     rng = cgutils.create_struct_proxy(sig.return_type)(context, builder)
     rng.words = args[0]
-    return rng._getvalue()
+    # the words stay the caller's: without a reference of its own, code that counts references would free them twice
+    return impl_ret_borrowed(context, builder, sig.return_type, rng._getvalue())
 
 
 @numba.njit(error_model="numpy")

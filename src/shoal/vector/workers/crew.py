@@ -19,7 +19,7 @@ from shoal.vector.lanes.making import EnvMaker, Traits
 from shoal.vector.workers.link import Worker, describe_lanes
 from shoal.vector.workers.memory import Shared
 from shoal.vector.workers.process import Assignment
-from shoal.vector.workers.protocol import DONE, FAILED, Hangup, read_word, write_words
+from shoal.vector.workers.protocol import DONE, FAILED, Hangup, linger, read_word, write_words
 
 _BEFORE = "before its lanes were made"
 
@@ -192,7 +192,9 @@ class Crew:
     def wait(self, waiting: set[int]) -> list[Reply | Loss]:
         """What happened next: replies of the workers in `waiting`, or the loss of any. Sleeps until something does."""
         while True:
-            events = self._poller.poll(self._poll_ms)
+            # while a worker has nothing to do there is a core to wait on
+            events = linger(self._poller) if len(waiting) < self._num_workers else []
+            events = events or self._poller.poll(self._poll_ms)
             if not events:
                 lost = [self._lose(index, hung=True) for index in waiting if self._is_stuck(index)]
                 if lost:

@@ -28,6 +28,7 @@ from shoal.vector.workers.protocol import (
     REPORT,
     STEP_ALL,
     Hangup,
+    linger,
     read_word,
     write_words,
 )
@@ -131,6 +132,7 @@ def _serve(conn: Connection, group: LaneGroup) -> None:
         "load": group.load,
     }
     while True:
+        linger(words)
         word = read_word(fd)
         try:
             if word == STEP_ALL:

@@ -7,7 +7,9 @@ this one", or "this one is done". Reading exactly one word at a time keeps the p
 from __future__ import annotations
 
 import os
+import select
 import struct
+import time
 from collections.abc import Sequence
 
 STEP_ALL = -1  # parent: step all your lanes
@@ -17,6 +19,7 @@ REPORT = -4  # worker: a pickled result follows
 FAILED = -5  # worker: a pickled exception follows
 
 _SIZE = 4
+_LINGER_S = 0.0002  # longer than a parent takes between two steps that needs no network for its actions
 
 
 class Hangup(Exception):
@@ -40,3 +43,11 @@ def read_word(fd: int) -> int:
     if len(data) != _SIZE:
         raise Hangup
     return int.from_bytes(data, "little", signed=True)
+
+
+def linger(poller: select.poll) -> list[tuple[int, int]]:
+    """Stay awake for a moment in case the next word comes at once: waking a core can take as long as ten lanes."""
+    give_up = time.perf_counter() + _LINGER_S
+    while not (events := poller.poll(0)) and time.perf_counter() < give_up:
+        os.sched_yield()
+    return events

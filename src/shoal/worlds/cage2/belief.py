@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from shoal.worlds.cage2.bits import count_bits
 from shoal.worlds.cage2.blue import NOWHERE, listening_ports
+from shoal.worlds.cage2.deduction import note_repair, note_traffic
 from shoal.worlds.cage2.names import DECOY, NUM_HOSTS, OP_SERVER, REMOVE, RESTORE
 
 TABLE_BITS = 4 * NUM_HOSTS
@@ -28,19 +29,20 @@ def update_table(s, action, placed, exposed, green_host, red_host, traffic, p):
         shift = 4 * (action - REMOVE)
         if table >> shift & 0b1100 != 0:
             table = table & ~(0b1100 << shift) | UNSURE << shift
+    note_repair(s, action)
     count, ports, shell = traffic
-    s.traffic = ports
     if green_host >= 0:
         green_ports = listening_ports(s, green_host, p)
         green_count = p.connections[green_host] + count_bits(s.decoys[green_host])
-        s.traffic |= green_ports
         if green_host == red_host:
             count += green_count
             ports |= green_ports
         else:
             table = show_traffic(table, green_host, green_count, green_ports, False, placed, p)
+            note_traffic(s, green_host, green_count, green_ports, False, p)
     if count > 0:
         table = show_traffic(table, red_host, count, ports, shell, placed, p)
+        note_traffic(s, red_host, count, ports, shell, p)
         if table >> 4 * red_host & 0b11 == SCAN:
             note_shown_decoys(s, red_host, p)
     if exposed != NOWHERE:

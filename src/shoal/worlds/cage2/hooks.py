@@ -1,4 +1,4 @@
-"""What workflow-conditioned training adds to the loop: compliance written down, and rules to end early.
+"""What cage2 adds to the loop: compliance written down, rules to end early, and a cost that begins high.
 
 These objects fit the hooks of the trainer by their methods alone; the world does not import it.
 """
@@ -13,6 +13,9 @@ import numpy as np
 
 from shoal.errors import ConfigError
 
+TRUE_USER_COST = 0.1
+"""What a privileged foothold on one of User1 to User4 costs per step."""
+_USERS = 0b1_1110_0000_0000
 _QUANTITIES = ("env_return", "alignment", "compliance", "fixes")
 
 
@@ -109,3 +112,33 @@ class WorkflowMonitor:
         episodes, self._best, stale = np.asarray(state["counters"]).tolist()
         self.episodes, self._stale = int(episodes), int(stale)
         self.latest = {name: np.array(state[name]) for name in _QUANTITIES if name in state}
+
+
+class UserCost:
+    """A recorder that charges more for user hosts at first, falling to their true cost at half of the run.
+
+    To restore a user host pays only if Blue also removes every shell that follows. An untrained defender does not, so
+    it learns to let user hosts go and never finds out. Evaluations are at the true cost throughout.
+    """
+
+    def __init__(self, start: float) -> None:
+        if not start >= TRUE_USER_COST:
+            raise ConfigError(f"user_cost={start} is less than what a user host costs in truth, {TRUE_USER_COST}.")
+        self.start = start
+        self._loop: Any = None
+
+    def begin(self, loop: Any) -> None:
+        """Get to know the run, whose progress decides."""
+        self._loop = loop
+
+    def surcharge(self) -> float:
+        """What is charged now beyond the true cost, per host and step."""
+        progress = self._loop.step / self._loop.config.total_steps
+        return max(0.0, 1 - 2 * progress) * (self.start - TRUE_USER_COST)
+
+    def after_step(self, t: int, rollout: Any, info: dict[str, Any]) -> None:
+        """Recorder: charge every lane for the user hosts that red has privileges on."""
+        owned = info["owned"]
+        if "final_info" in info:
+            owned = np.where(info["_final_info"], info["final_info"]["owned"], owned)
+        rollout.reward[t] -= self.surcharge() * np.bitwise_count(owned & _USERS)

@@ -16,6 +16,7 @@ from shoal.worlds.cage2.belief import SCAN_MEMORY_HOSTS, TABLE_BITS, remember_sc
 from shoal.worlds.cage2.bits import count_bits
 from shoal.worlds.cage2.blue import act_blue, cost_in_tenths
 from shoal.worlds.cage2.compliance import align, charge_idleness, held_types, rate
+from shoal.worlds.cage2.deduction import HOST_MEMORY_SIZE, clear_memory, may_help, write_memory
 from shoal.worlds.cage2.names import (
     NUM_ACTIONS,
     NUM_HOSTS,
@@ -27,9 +28,8 @@ from shoal.worlds.cage2.names import (
 from shoal.worlds.cage2.red import act_red
 from shoal.worlds.cage2.red_agents import choose_red, forget_red
 from shoal.worlds.cage2.reduced import NUM_REDUCED, PLAIN, allow_reduced, clear_book, expand
-from shoal.worlds.cage2.tables import PORTS, variant_params
+from shoal.worlds.cage2.tables import variant_params
 
-NUM_PORTS = len(PORTS)
 MOST_DECOYS = 4  # that fit on one host
 GREEN_HOSTS = np.array([8, 9, 10, 11, 12, 1, 2, 3])
 _RESTORE_OP_SERVER_REDUCED = PLAIN.index(RESTORE_OP_SERVER)
@@ -65,8 +65,9 @@ class Cage2(Kernel):
         red_kind=i8, red_target=i8, red_exploit=i8, red_noticed=i8, red_pick=i8, red_success=i8,
         blue_action=u8, blue_success=i8, green_host=i8, reward_tenths=i32,
         # Blue's table and bookkeeping
-        table=i64, traffic=u16, op_server_shown=b1, early_restore=b1, scans_seen=u16, latest_scan=i8,
+        table=i64, op_server_shown=b1, early_restore=b1, scans_seen=u16, latest_scan=i8,
         decoys_used=u8[NUM_HOSTS], decoys_shown=u8[NUM_HOSTS],
+        seen_shells=u16, seen_logins=u16, seen_roots=u16, latest_host=i8, latest_kind=i8, silence=i8,
         # compliance
         fixes=i32, compliant=i32, fixed_types=u8, env_return_tenths=i64, alignment=f64,
         t=i32,
@@ -82,7 +83,7 @@ class Cage2(Kernel):
         "reduced_actions": False,
         "scan_memory": False,
         "decoy_memory": False,
-        "show_ports": False,
+        "host_memory": False,
         "show_workflow": False,
         "compliance": 1,
         "alignment_weight": 0.0,
@@ -98,8 +99,8 @@ class Cage2(Kernel):
             high.append(np.full(len(SCAN_MEMORY_HOSTS), 2.0))
         if self.values["decoy_memory"]:
             high.append(np.ones(2 * NUM_HOSTS))
-        if self.values["show_ports"]:
-            high.append(np.ones(len(PORTS)))
+        if self.values["host_memory"]:
+            high.append(np.ones(HOST_MEMORY_SIZE))
         if self.values["show_workflow"]:
             high.append(np.ones(25))
         top = np.concatenate(high).astype(np.float32)
@@ -112,8 +113,9 @@ class Cage2(Kernel):
         forget_red(s)
         s.red_kind, s.red_target, s.red_exploit, s.red_noticed, s.red_pick, s.red_success = 0, -1, -1, -1, -1, UNKNOWN
         s.blue_action, s.blue_success, s.green_host, s.reward_tenths = 0, UNKNOWN, -1, 0
-        s.table, s.traffic, s.op_server_shown, s.early_restore, s.scans_seen, s.latest_scan = 0, 0, False, False, 0, -1
+        s.table, s.op_server_shown, s.early_restore, s.scans_seen, s.latest_scan = 0, False, False, 0, -1
         clear_book(s)
+        clear_memory(s)
         s.fixes, s.compliant, s.fixed_types, s.env_return_tenths, s.alignment = 0, 0, 0, 0, 0.0
         s.t = 0
 
@@ -157,10 +159,9 @@ class Cage2(Kernel):
                 out[at + h] = count_bits(s.decoys[h]) / MOST_DECOYS
                 out[at + NUM_HOSTS + h] = count_bits(s.decoys_shown[h]) / MOST_DECOYS
             at += 2 * NUM_HOSTS
-        if p.show_ports:
-            for k in range(NUM_PORTS):
-                out[at + k] = s.traffic >> k & 1
-            at += NUM_PORTS
+        if p.host_memory:
+            write_memory(s, out, at)
+            at += HOST_MEMORY_SIZE
         if p.show_workflow:
             for position in range(5):
                 for kind in range(5):
@@ -179,7 +180,7 @@ class Cage2(Kernel):
 
 
 class Cage2Masked(Cage2):
-    """`Cage2` with an action mask: no decoy list that is used up, no Restore of Op_Server0 before evidence.
+    """`Cage2` with an action mask: no decoy list that is used up, no Remove without a shell that was noticed.
 
     One Restore of Op_Server0 makes Impact harmless for the rest of the episode, even before any attack. Under
     `needs_evidence` that action is forbidden until Blue's table has shown a foothold there.
@@ -194,7 +195,7 @@ class Cage2Masked(Cage2):
             restore_op_server = _RESTORE_OP_SERVER_REDUCED
         else:
             for action in range(NUM_ACTIONS):
-                out[action] = True
+                out[action] = may_help(s, action)
         if p.needs_evidence and not s.op_server_shown:
             out[restore_op_server] = False
 

@@ -11,18 +11,20 @@ _WORKFLOW = {"workflow": "critical_first", "alignment_weight": 30.0}
 
 _DEFENDER = {
     "num_envs": 128,
-    "total_steps": 5_000_000,
-    "eval_every": 1_000_000,
-    "eval_episodes": 200,
-    "checkpoint_every": 1_000_000,
+    "total_steps": 4_000_000,
+    "eval_every": 500_000,
+    "eval_episodes": 1000,
+    "checkpoint_every": 4_000_000,
     "algo": {
         "num_steps": 100,
+        "epochs": 3,
         "minibatches": 8,
-        "hidden": [128, 128],
+        "hidden": [64, 64],
         "lr": 1e-3,
         "lr_final": 2e-5,
-        "entropy": 0.01,
+        "entropy": 0.02,
         "entropy_final": 3e-4,
+        "normalise_reward": True,
     },
 }
 
@@ -30,7 +32,14 @@ PRESETS: dict[str, dict[str, dict]] = {
     "cage2": {
         "ppo": {
             **_DEFENDER,
-            "env": {"actions": "reduced", "scan_memory": True, "decoy_memory": True, "show_ports": True},
+            "extra": {"user_cost": 0.5},
+            "env": {
+                "actions": "reduced",
+                "mask": "evidence",
+                "scan_memory": True,
+                "decoy_memory": True,
+                "host_memory": True,
+            },
         },
         "winner": {**_DEFENDER, "env": {"actions": "reduced", "scan_memory": True}},
         "plain": _DEFENDER,

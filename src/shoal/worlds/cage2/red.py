@@ -25,17 +25,18 @@ from shoal.worlds.cage2.tables import (
     EXPLOIT_BIT,
     FUTILE,
     HARAKA,
+    LOGIN_EVENTS,
     NOTHING,
     OPTIONS_OF_PORTS,
     ROOT_SHELL,
     SSH_BIT,
+    SSH_EXPLOIT,
     SSH_LOGIN,
     TOP_EXPLOIT,
 )
 
 TOP_CHANCE = 0.75  # of taking the exploit of highest priority when there are several
 NOTICE_CHANCE = 0.95  # of the monitor noticing a new reverse shell
-_SSH_EXPLOIT = 4
 
 
 def routable(s, host):
@@ -100,9 +101,9 @@ def exploit(s, host, p, rng):
     if found == NOTHING:
         if s.decoys[host] & p.decoys_trapping[way] == 0:
             return 0, 0, False
-        return 10 if way == _SSH_EXPLOIT else 2, port, False
+        return LOGIN_EVENTS - 1 if way == SSH_EXPLOIT else 2, port, False
     if found == FUTILE:
-        return 10, SSH_BIT, False
+        return LOGIN_EVENTS - 1, SSH_BIT, False
     bit = 1 << host
     if way == HARAKA and p.haraka_dies and s.restored & bit:
         return 1, port, False
@@ -111,7 +112,7 @@ def exploit(s, host, p, rng):
     s.held |= bit
     if found == SSH_LOGIN:
         s.ssh[host] += 1
-        return 11, SSH_BIT, False
+        return LOGIN_EVENTS, SSH_BIT, False
     return open_shell(s, host, found, port, rng)
 
 

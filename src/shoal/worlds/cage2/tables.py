@@ -21,7 +21,8 @@ PORTS = (21, 22, 25, 53, 68, 80, 135, 139, 443, 445, 3389, 3390)  # bit i of a p
 NOTHING, USER_SHELL, ROOT_SHELL, SSH_LOGIN, FUTILE = 0, 1, 2, 3, 4
 _LETTERS = {".": NOTHING, "U": USER_SHELL, "P": ROOT_SHELL, "S": SSH_LOGIN, "X": FUTILE}
 
-HARAKA, SSH_PORT = 6, 22
+SSH_EXPLOIT, HARAKA, SSH_PORT = 4, 6, 22
+LOGIN_EVENTS = 11  # connections of a brute force that finds the password; one that fails makes one less
 EXPLOIT_PORT = (139, 3389, 80, 443, 22, 3390, 25, 21)
 _PRIORITY = (2.0, 1.0, 3.0, 4.0, 0.1, 5.0, 6.0, 7.0)
 

@@ -32,7 +32,7 @@ def make_cage2(
     mask: str = "none",
     scan_memory: bool = False,
     decoy_memory: bool = False,
-    show_ports: bool = False,
+    host_memory: bool = False,
     workflow: Any = None,
     compliance: str = "true-state",
     alignment_weight: float = 0.0,
@@ -50,12 +50,14 @@ def make_cage2(
         length: steps of an episode; several are dealt out likewise.
         green: a green agent that scans hosts.
         actions: "full" (145) or "reduced" (36, with lists of decoys).
-        mask: "none"; "useful" forbids decoy lists that are used up; "evidence" also forbids to restore Op_Server0
-            before a foothold there was shown, since one such Restore makes Impact harmless for good.
+        mask: "none"; "useful" forbids what Blue knows to be of no use: decoy lists that are used up, Remove where no
+            shell was noticed, Restore where Remove is enough; "evidence" also forbids to restore Op_Server0 before a
+            foothold there was shown, since one such Restore makes Impact harmless for good.
         scan_memory: append which hosts were scanned last and before, 10 values.
         decoy_memory: append how many decoys Blue has on each host, and how many of them red has been seen to scan, 26
             values: what Blue knows from its own moves.
-        show_ports: append which of 12 ports had traffic in this step: the monitor reports them, the table drops them.
+        host_memory: append what Blue can conclude from the ports that the monitor reports and from its own moves, 72
+            values: how red got into each host, which were restored, the latest traffic.
         workflow: append the one-hot of a workflow, 25 values: a name, the unit types in order (as text or a tuple), an
             index 0..119; or a list of these, dealt out to the lanes in turn.
         compliance: "true-state" or "action-order", what counts as following the workflow.
@@ -76,7 +78,7 @@ def make_cage2(
         "reduced_actions": find_code("CAGE2 action set", actions, ACTION_SETS) == 1,
         "scan_memory": scan_memory,
         "decoy_memory": decoy_memory,
-        "show_ports": show_ports,
+        "host_memory": host_memory,
         "show_workflow": workflow is not None,
         "compliance": find_code("compliance", compliance, COMPLIANCES),
         "alignment_weight": alignment_weight,

@@ -10,7 +10,7 @@ import numpy as np
 from shoal.errors import ConfigError
 from shoal.vector.batch import State, Step
 from shoal.vector.kernel import KernelBatch
-from shoal.worlds.hockey.constants import CENTRE_X, CENTRE_Y, GROUND, MASS_OFFSET, MODE_NAMES, PUCK
+from shoal.worlds.hockey.constants import CENTRE_X, CENTRE_Y, GROUND, HOLD_STEPS, MASS_OFFSET, MODE_NAMES, PUCK
 from shoal.worlds.hockey.kernel import (
     ONE,
     POLICY,
@@ -22,8 +22,9 @@ from shoal.worlds.hockey.kernel import (
     HockeyTwoSeats,
     HockeyTwoSeatsDiscrete,
 )
+from shoal.worlds.hockey.versus import VersusBatch
 
-EXTERNAL = "external"
+EXTERNAL, POOL = "external", "pool"
 _KERNELS = {
     (False, False): Hockey,
     (False, True): HockeyDiscrete,
@@ -41,29 +42,40 @@ def hockey(
     starter: Any = "random",
     keep_mode: bool = True,
     discrete: bool = False,
+    actions: str | None = None,
     carry_counters: bool = False,
     extra_step: bool = False,
     timeout_terminates: bool = False,
     **batch_options: Any,
-) -> HockeyBatch:
+) -> Any:  # HockeyBatch, or VersusBatch for a pool of opponents or a table of actions
     """Laser hockey.
 
     Args:
         mode: "NORMAL", "TRAIN_SHOOTING" or "TRAIN_DEFENSE" (or 0, 1, 2), one for all lanes or one per lane.
         opponent: who plays the right side, one for all or one per lane: "weak", "strong", "mixed" (one of the two,
             drawn for each episode), "none" (stands still); or "external" for all lanes: actions and observations
-            then have a row for each player.
+            then have a row for each player; or "pool": drawn for each episode from bots and policies that training
+            sets, at first from both bots.
         player: who plays the left side: "policy" (the actions given), or a name as for `opponent`.
         starter: who gets the puck in NORMAL mode: "random", "one", "two" or "alternate".
         keep_mode: players catch the puck, hold it up to 14 steps and shoot. Without it actions lose their fourth
             number and observations their last two.
         discrete: eight actions instead of four numbers: nothing, back, forth, right, left, turn right, turn left,
             shoot (the last one only with keep mode).
+        actions: a finer table of discrete actions: "fine3", "fine4", ..., "combined"; or the "eight".
         carry_counters, extra_step, timeout_terminates: quirks of the original. Holding counters survive a reset;
             episodes last one step longer than the limit of 250 (training modes: 80); a time-out counts as the
             end of the task instead of a truncation.
         batch_options: `autoreset_mode`, `copy`, `num_threads`, `compiled` of `KernelBatch`.
     """
+    if opponent == POOL or actions is not None:
+        rink = hockey(
+            num_envs, opponent=EXTERNAL, player=player, starter=starter, keep_mode=keep_mode,
+            carry_counters=carry_counters, extra_step=extra_step, timeout_terminates=timeout_terminates,
+            **batch_options,
+        )  # fmt: skip
+        mode = MODE_NAMES[_code("mode", mode, MODE_NAMES)]
+        return VersusBatch(rink, "mixed" if opponent == POOL else opponent, actions, mode)
     keep_mode, discrete = _one_for_all("keep_mode", keep_mode), _one_for_all("discrete", discrete)
     quirks = {"carry_counters": carry_counters, "extra_step": extra_step, "timeout_terminates": timeout_terminates}
     quirks = {name: _one_for_all(name, value) for name, value in quirks.items()}
@@ -92,8 +104,9 @@ class HockeyBatch(KernelBatch):
         before = self._state.copy()
         super().set_lanes(**fields)
         if {"x", "y", "cx", "cy", "angle"} & set(fields):
+            self._work_out_poses("cx" in fields or "cy" in fields)
             try:
-                self._work_out_poses("cx" in fields or "cy" in fields)
+                _refuse_outside(self._state)
             except ConfigError:
                 self._state[:] = before
                 raise
@@ -103,10 +116,13 @@ class HockeyBatch(KernelBatch):
 
         An observation says nothing about the puck's spin, the step count, winner, mode and past touches: they stay.
         """
-        if isinstance(state, dict):
-            super().set_state(state)
-        else:
+        if not isinstance(state, dict):
             self._set_observation(np.asarray(state, np.float64))
+            return
+        lanes = np.ascontiguousarray(state.get("lanes", ()), np.uint8)
+        if lanes.size == self._state.nbytes:  # another size is refused by the batch, in its own words
+            _refuse_outside(lanes.view(self._state.dtype))
+        super().set_state(state)
 
     def _set_observation(self, obs: np.ndarray) -> None:
         width = 18 if self.kernel.values["keep_mode"] else 16
@@ -118,6 +134,14 @@ class HockeyBatch(KernelBatch):
         if not np.isfinite(obs).all():
             lane = int(np.flatnonzero(~np.isfinite(obs).all(axis=1))[0])
             raise ConfigError(f"set_state() got a number that is not finite, in lane {lane}.")
+        held = obs[:, 16:]
+        odd = ((held < 0) | (held > HOLD_STEPS) | (held % 1 != 0)).any(axis=1)
+        if odd.any():
+            lane = int(np.flatnonzero(odd)[0])
+            raise ConfigError(
+                f"set_state() got the holding counters {held[lane].tolist()} in lane {lane}. "
+                f"They are whole numbers from 0 to {HOLD_STEPS}."
+            )
         s = self._state
         rows = {name: s[name].copy() for name in ("x", "y", "angle", "vx", "vy", "spin")}
         for k in range(2):
@@ -129,7 +153,7 @@ class HockeyBatch(KernelBatch):
         rows["y"][:, :GROUND] += CENTRE_Y
         self.set_lanes(**rows)
         if width == 18:
-            s["held"] = obs[:, 16:18]
+            s["held"] = held
 
     def _work_out_poses(self, from_centres: bool) -> None:
         s = self._state
@@ -140,15 +164,6 @@ class HockeyBatch(KernelBatch):
             s["x"], s["y"] = s["cx"] - dx, s["cy"] - dy
         else:
             s["cx"], s["cy"] = s["x"] + dx, s["y"] + dy
-        for k in range(2):
-            x, y = s["x"][:, k], s["y"][:, k]
-            outside = ~((x >= 0.0) & (x <= 2 * CENTRE_X) & (y >= 0.0) & (y <= 2 * CENTRE_Y))
-            if outside.any():
-                lane = int(np.flatnonzero(outside)[0])
-                raise ConfigError(
-                    f"Racket {k + 1} of lane {lane} would be at ({x[lane]:.3g}, {y[lane]:.3g}), outside the rink. "
-                    f"Its x must be in [0, {2 * CENTRE_X:g}] and its y in [0, {2 * CENTRE_Y:g}]."
-                )
 
     def _reset_lanes(self, out: Step, seed: Any, mask: np.ndarray | None, options: dict[str, Any]) -> dict[str, Any]:
         which = np.ones(self.num_envs, np.bool_) if mask is None else mask
@@ -162,11 +177,25 @@ class HockeyBatch(KernelBatch):
         one_starting = options.get("one_starting")
         if one_starting is None:
             return super()._reset_lanes(out, seed, mask, options)
+        if np.shape(one_starting) not in ((), (self.num_envs,)):
+            raise ConfigError(f"one_starting={one_starting!r} must be True or False, or {self.num_envs} of these.")
         usual = self._state["starter"].copy()
-        self._state["starter"] = np.where(np.broadcast_to(one_starting, self.num_envs), ONE, TWO)
+        self._state["starter"] = np.where(one_starting, ONE, TWO)
         info = super()._reset_lanes(out, seed, mask, options)
         self._state["starter"] = usual
         return info
+
+
+def _refuse_outside(records: np.ndarray) -> None:
+    """`ConfigError` if a racket of these lanes, [B] records, is not in the rink."""
+    x, y = records["x"][:, :PUCK], records["y"][:, :PUCK]
+    outside = ~((x >= 0.0) & (x <= 2 * CENTRE_X) & (y >= 0.0) & (y <= 2 * CENTRE_Y))
+    if outside.any():
+        lane, k = np.argwhere(outside)[0]
+        raise ConfigError(
+            f"Racket {k + 1} of lane {lane} would be at ({x[lane, k]:.3g}, {y[lane, k]:.3g}), outside the rink. "
+            f"Its x must be in [0, {2 * CENTRE_X:g}] and its y in [0, {2 * CENTRE_Y:g}]."
+        )
 
 
 # ---------------------------------------------------------------------- options to numbers

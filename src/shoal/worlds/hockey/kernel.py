@@ -31,6 +31,7 @@ SEAT_NAMES = ("policy", "weak", "strong", "none", "mixed")
 RANDOM, ONE, TWO, ALTERNATE = 0, 1, 2, 3  # who gets the puck
 STARTER_NAMES = ("random", "one", "two", "alternate")
 GOAL_REWARD = 10.0
+_CLOSENESS = -30.0 / (250.0 / 60.0 * TIME_LIMIT / 2.0)  # per metre and step, by mode
 NUM_DISCRETE = {4: 8, 3: 7}  # by the width of a continuous action: shooting is the eighth
 
 STATE = record(
@@ -273,7 +274,7 @@ def closeness(s, k):
     if side * (s.x[PUCK] - CENTRE_X) >= 0.0 or side * s.vx[PUCK] > 0.0:
         return 0.0
     dx, dy = s.x[PUCK] - s.x[k], s.y[PUCK] - s.y[k]
-    return -30.0 / (250.0 / 60.0 * TIME_LIMIT[s.mode] / 2.0) * math.sqrt(dx * dx + dy * dy)
+    return _CLOSENESS[s.mode] * math.sqrt(dx * dx + dy * dy)
 
 
 def direction(s):
@@ -284,10 +285,10 @@ def direction(s):
 def inform_both(s, out):
     """Infos of both players after the step."""
     out.winner, out.opponent_winner = s.winner, -s.winner
-    out.reward_closeness_to_puck = closeness(s, RACKET_1)
-    out.opponent_reward_closeness_to_puck = closeness(s, RACKET_2)
+    theirs = closeness(s, RACKET_2)
+    out.reward_closeness_to_puck, out.opponent_reward_closeness_to_puck = closeness(s, RACKET_1), theirs
     out.reward_touch_puck = 1.0 if s.held[RACKET_1] == HOLD_STEPS else 0.0
     out.opponent_reward_touch_puck = 1.0 if s.held[RACKET_2] == HOLD_STEPS else 0.0
     out.reward_puck_direction = direction(s)
     out.opponent_reward_puck_direction = -direction(s)
-    out.opponent_reward = closeness(s, RACKET_2) - goal_reward(s)
+    out.opponent_reward = theirs - goal_reward(s)

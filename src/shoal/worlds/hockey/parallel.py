@@ -7,7 +7,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from shoal.errors import StateError, missing_extra
+from shoal.errors import ActionError, StateError, missing_extra
 from shoal.worlds.hockey.batch import EXTERNAL, hockey
 
 try:
@@ -50,6 +50,13 @@ class HockeyParallel(ParallelEnv):
         """Observations, rewards, terminations, truncations and infos by agent."""
         if not self.agents:
             raise StateError("step() came after the end of the episode. Call reset() first.")
+        if set(actions) != set(AGENTS):
+            raise ActionError(f"step() got actions of {sorted(actions)}. Pass one action each for {list(AGENTS)}.")
+        for agent, space in self.action_spaces.items():
+            if np.shape(actions[agent]) != space.shape:
+                raise ActionError(
+                    f"The action of {agent} has shape {np.shape(actions[agent])}; these options want {space.shape}."
+                )
         action = np.stack([np.asarray(actions[agent]) for agent in AGENTS])[None]
         obs, reward, terminated, truncated, info = self._batch.step(action)
         rewards = dict(zip(AGENTS, (float(reward[0]), float(info["opponent_reward"][0])), strict=True))

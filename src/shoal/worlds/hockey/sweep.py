@@ -79,33 +79,36 @@ def pose_at(t, k, x0, y0, a0, x1, y1, a1):
 
 
 def closest(static, shape, x, y, cosine, sine):
-    """Distance of the core shapes and the axis of their closest features: (distance, turns with body?, ax, ay)."""
-    best, edge, vertex = -math.inf, 0, 0
+    """Distance of the core shapes and the axis of their closest features: (distance, turns with body?, ax, ay).
+
+    A gap above 0 along a face whose nearest vertex lies beside that face is the distance: no other need be looked at.
+    """
+    apart = False
     for i in range(COUNT[static]):
         nx, ny = NORMAL_X[static, i], NORMAL_Y[static, i]
+        height = nx * (x - VERTEX_X[static, i]) + ny * (y - VERTEX_Y[static, i])
+        if height <= 0.0:  # the body's origin, which is inside it, lies behind this face
+            continue
         low, j = lowest_vertex(shape, cosine * nx + sine * ny, cosine * ny - sine * nx)
-        gap = nx * (x - VERTEX_X[static, i]) + ny * (y - VERTEX_Y[static, i]) + low
-        if gap > best:
-            best, edge, vertex = gap, i, j
-    vx = x + cosine * VERTEX_X[shape, vertex] - sine * VERTEX_Y[shape, vertex]
-    vy = y + sine * VERTEX_X[shape, vertex] + cosine * VERTEX_Y[shape, vertex]
-    if best > 0.0 and is_beside(static, edge, vx, vy):
-        return best, False, NORMAL_X[static, edge], NORMAL_Y[static, edge]
+        if height + low > 0.0:
+            apart = True
+            vx = x + cosine * VERTEX_X[shape, j] - sine * VERTEX_Y[shape, j]
+            vy = y + sine * VERTEX_X[shape, j] + cosine * VERTEX_Y[shape, j]
+            if is_beside(static, i, vx, vy):
+                return height + low, False, nx, ny
     if COUNT[shape] > 1:
-        own, own_edge, own_vertex = -math.inf, 0, 0
         for i in range(COUNT[shape]):
             nx = cosine * NORMAL_X[shape, i] - sine * NORMAL_Y[shape, i]
             ny = sine * NORMAL_X[shape, i] + cosine * NORMAL_Y[shape, i]
             low, j = lowest_vertex(static, nx, ny)
             face = NORMAL_X[shape, i] * VERTEX_X[shape, i] + NORMAL_Y[shape, i] * VERTEX_Y[shape, i]
             gap = low - (nx * x + ny * y + face)
-            if gap > own:
-                own, own_edge, own_vertex = gap, i, j
-        dx, dy = VERTEX_X[static, own_vertex] - x, VERTEX_Y[static, own_vertex] - y
-        if own > 0.0 and is_beside(shape, own_edge, cosine * dx + sine * dy, cosine * dy - sine * dx):
-            return own, True, -NORMAL_X[shape, own_edge], -NORMAL_Y[shape, own_edge]
-        best = max(best, own)
-    if best <= 0.0:
+            if gap > 0.0:
+                apart = True
+                dx, dy = VERTEX_X[static, j] - x, VERTEX_Y[static, j] - y
+                if is_beside(shape, i, cosine * dx + sine * dy, cosine * dy - sine * dx):
+                    return gap, True, -NORMAL_X[shape, i], -NORMAL_Y[shape, i]
+    if not apart:
         return 0.0, False, 1.0, 0.0
     return closest_points(static, shape, x, y, cosine, sine)
 

@@ -85,7 +85,7 @@ def read_network(content: bytes) -> Network:
         raise missing_extra("safetensors", "train", "A bundled defender") from None
     size = int.from_bytes(content[:8], "little")
     header = json.loads(json.loads(content[8 : 8 + size])["__metadata__"][HEADER])
-    arrays = load(content)
+    arrays = {name: array.astype(np.float32) for name, array in load(content).items()}
     depth = len(arrays) // 2
     layers = tuple((arrays[f"{k}.weight"], arrays[f"{k}.bias"]) for k in range(depth))
     return Network(header["variant"], header["red"], header["env"], layers, header["about"])

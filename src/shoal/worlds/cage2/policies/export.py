@@ -30,11 +30,16 @@ def network_of_run(run: Path, checkpoint: str = "best") -> Network:
     }
     hidden = sorted({int(name.split(".")[1]) for name in weights if name.startswith("actor.")})
     names = [*(f"actor.{k}" for k in hidden), "policy.linear"]
-    layers = tuple((weights[f"{name}.weight"], weights[f"{name}.bias"]) for name in names)
+    layers = tuple((_halved(weights[f"{name}.weight"]), _halved(weights[f"{name}.bias"])) for name in names)
     env = dict(config["env"])
     variant, red = env.pop("variant", "cage2"), env.pop("red", "bline")
     command = (run / "command.txt").read_text().strip()
     return Network(variant, red, env, layers, {"command": command, "step": _step(run, checkpoint)})
+
+
+def _halved(array: np.ndarray) -> np.ndarray:
+    """As the file will hold it, so that what is scored is what is shipped."""
+    return array.astype(np.float16).astype(np.float32)
 
 
 def _step(run: Path, checkpoint: str) -> int:
@@ -42,12 +47,12 @@ def _step(run: Path, checkpoint: str) -> int:
 
 
 def save_network(network: Network, path: Path, about: dict[str, Any]) -> None:
-    """Write a network with its header."""
+    """Write a network with its header, its numbers in half precision."""
     from safetensors.numpy import save_file
 
     arrays: dict[str, np.ndarray] = {}
     for k, (weight, bias) in enumerate(network.layers):
-        arrays |= {f"{k}.weight": np.ascontiguousarray(weight, np.float32), f"{k}.bias": bias.astype(np.float32)}
+        arrays |= {f"{k}.weight": np.ascontiguousarray(weight, np.float16), f"{k}.bias": bias.astype(np.float16)}
     header = {"variant": network.variant, "red": network.red, "env": network.env, "about": about}
     save_file(arrays, path, {HEADER: json.dumps(header)})
 

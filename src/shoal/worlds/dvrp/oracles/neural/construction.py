@@ -9,7 +9,7 @@ end. B rows, N = 2n + 1 nodes, C seats. Times are float32 seconds: whole numbers
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -41,7 +41,9 @@ class Problem(NamedTuple):
 
     def map_rows(self, change: Callable[[Tensor], Tensor]) -> Problem:
         """The same problem with every tensor changed, e.g. some rows of it."""
-        return Problem(*(change(part) if isinstance(part, Tensor) else part for part in self))
+        tensors = {name: part for name, part in self._asdict().items() if isinstance(part, Tensor)}
+        parts: dict[str, Any] = {name: change(part) for name, part in tensors.items()}
+        return self._replace(**parts)
 
 
 class State(NamedTuple):
@@ -80,9 +82,9 @@ def make_problem(
     seconds, price = seconds[pairs], price[pairs]
     home = DAY - service - seconds[:, :, 0]
     closes = torch.minimum(tw[..., 1], home)
-    to = (matrix.transpose(1, 2).contiguous() for matrix in (seconds, price))
+    seconds_to, price_to = seconds.transpose(1, 2).contiguous(), price.transpose(1, 2).contiguous()
     leave_by = closes[:, None, 1::2] - seconds[:, :, 1::2] - service
-    return Problem(seconds, price, *to, leave_by, tw[..., 0], closes, wanted, capacity, service, fleet)
+    return Problem(seconds, price, seconds_to, price_to, leave_by, tw[..., 0], closes, wanted, capacity, service, fleet)
 
 
 def begin(problem: Problem) -> State:

@@ -1,0 +1,21 @@
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from shoal.bench.chart import write_bars
+from shoal.bench.rounds import Row
+
+
+def row(name: str, rate: float, judged: bool = True) -> Row:
+    return Row("step", "cartpole", 64, name, "cpu", rate, 0.1, 1.0, judged)
+
+
+def test_bars_are_sorted_labelled_and_logarithmic(tmp_path):
+    path = tmp_path / "bars.svg"
+    write_bars([row("a & b", 1e4), row("shoal kernel", 1e8), row("c", 1e6), row("c", 5.0, judged=False)], "rates", path)
+    svg = ET.fromstring(path.read_text())
+    bars = [(bar.get("class"), float(bar.get("width"))) for bar in svg.iter("{http://www.w3.org/2000/svg}rect")]
+    assert [kind for kind, _ in bars] == ["ours", "peer", "peer"]
+    assert bars[0][1] == pytest.approx(2 * bars[1][1], abs=1)  # 10^8 and 10^6 above 10^4
+    assert re.findall(r">([\d.]+ [Mk])</text>", path.read_text())[-3:] == ["100 M", "1 M", "10 k"]
