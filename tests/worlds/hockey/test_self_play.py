@@ -229,7 +229,8 @@ def test_a_run_with_bonuses_resumes_exactly(tmp_path):
     extra = {"curriculum": {"curriculum": {"phases": phases}}, "mirror": False}
     made = shoal.train(
         "hockey", runs_dir=tmp_path, quiet=True, extra=extra, env={"opponent": "pool", "actions": "eight"},
-        num_envs=8, total_steps=6000, checkpoint_every=2500, eval_every=0, eval_episodes=2, algo={"name": "dddqn", **SMALL},
+        num_envs=8, total_steps=6000, checkpoint_every=2500, eval_every=0, eval_episodes=2,
+        algo={"name": "dddqn", **SMALL},
     )  # fmt: skip
     before = [deterministic(row) for row in read_rows(made.run / "metrics.jsonl")]
     go_back_to_first_checkpoint(made.run)
