@@ -10,6 +10,7 @@ from ray.rllib.algorithms.ppo import PPO
 
 from shoal.bridges.rllib import ppo_config
 from shoal.cluster.start import start_local
+from tests.bridges.test_docs import BLOCKS
 
 SMALL = {"num_envs": 8, "train_batch_size": 256, "minibatch_size": 64, "num_epochs": 2, "seed": 3}
 LOSSES = ("policy_loss", "vf_loss", "entropy", "mean_kl_loss")
@@ -112,6 +113,12 @@ def test_a_checkpoint_goes_on_in_any_mode_and_number_of_lanes(tmp_path):
     other.train()
     for each in (algo, again, other):
         each.stop()
+
+
+def test_the_block_of_the_page_runs(capsys):
+    (block,) = (block for block in BLOCKS if "rllib" in block)
+    exec(compile(block, "bridges.md", "exec"), {"__name__": "__main__"})
+    assert float(capsys.readouterr().out) > 1
 
 
 def test_a_killed_env_runner_comes_back():

@@ -55,7 +55,7 @@ class HockeyParallel(ParallelEnv):
         for agent, space in self.action_spaces.items():
             if np.shape(actions[agent]) != space.shape:
                 raise ActionError(
-                    f"The action of {agent} has shape {np.shape(actions[agent])}; here it must be {space.shape}."
+                    f"The action of {agent} has shape {np.shape(actions[agent])}; these options want {space.shape}."
                 )
         action = np.stack([np.asarray(actions[agent]) for agent in AGENTS])[None]
         obs, reward, terminated, truncated, info = self._batch.step(action)
@@ -85,7 +85,3 @@ def _row(space: gym.Space, k: int) -> gym.Space:
         return gym.spaces.Discrete(int(space.nvec[k]))
     assert isinstance(space, gym.spaces.Box)
     return gym.spaces.Box(space.low[k], space.high[k], dtype=np.float32)
-
-
-parallel_env = HockeyParallel
-"""What `shoal.bridges.pettingzoo` looks for."""

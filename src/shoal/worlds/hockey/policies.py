@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.errors import ConfigError
+from shoal.errors import ConfigError, missing_extra
 
 DEFAULT = "agent"
 BOTS = ("weak", "strong")
@@ -67,10 +67,13 @@ class Agent:
     """The bundled network: tanh layers on normalised observations, the mean of its actions."""
 
     def __init__(self) -> None:
-        with (files(__package__) / "agent.npz").open("rb") as file:
-            stored = np.load(file)
-            self._mean, self._scale = stored["mean"], stored["scale"]
-            self._layers = [(stored[f"weight_{k}"], stored[f"bias_{k}"]) for k in range(len(stored) // 2 - 1)]
+        try:
+            from safetensors.numpy import load
+        except ImportError:
+            raise missing_extra("safetensors", "train", "The bundled agent") from None
+        stored = load((files(__package__) / "agent.safetensors").read_bytes())
+        self._mean, self._scale = stored["mean"], stored["scale"]
+        self._layers = [(stored[f"weight_{k}"], stored[f"bias_{k}"]) for k in range(len(stored) // 2 - 1)]
 
     def __call__(self, obs: np.ndarray, info: dict[str, Any]) -> np.ndarray:
         """[B, 18] -> [B, 4]."""

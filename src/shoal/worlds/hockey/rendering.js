@@ -33,9 +33,9 @@
     });
     disc(px, py, meta.radius, c.ink);
     ctx.setTransform(ctx.getTransform().translate(5, 4).scale(1 / scale, -1 / scale).translate(-w / 2, -h / 2)); // pixels again
-    ctx.font = `600 ${15 * unit}px system-ui, sans-serif`; ctx.textBaseline = "top";
-    ctx.textAlign = "left"; ctx.fillStyle = c.series[0]; ctx.fillText(meta.names[0], w / 2 - 4.2 * scale, h / 2 - 3.75 * scale);
-    ctx.textAlign = "right"; ctx.fillStyle = c.series[1]; ctx.fillText(meta.names[1], w / 2 + 4.2 * scale, h / 2 - 3.75 * scale);
+    ctx.font = `600 ${15 * unit}px system-ui, sans-serif`; ctx.textBaseline = "middle"; ctx.fillStyle = c.surface; // on the wall
+    ctx.textAlign = "left"; ctx.fillText(meta.names[0], w / 2 - 4 * scale, h / 2 - 3.5 * scale);
+    ctx.textAlign = "right"; ctx.fillText(meta.names[1], w / 2 + 4 * scale, h / 2 - 3.5 * scale);
     if (scored) {
       ctx.textAlign = "center"; ctx.fillStyle = c.series[scored === 1 ? 0 : 1]; ctx.font = `700 ${34 * unit}px system-ui, sans-serif`;
       ctx.fillText(`${meta.names[scored === 1 ? 0 : 1]} scores`, w / 2, h / 2 - 1.9 * scale);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 import time
 from typing import Any
 
@@ -120,7 +121,7 @@ class _progress:
     def __init__(self, title: str) -> None:
         from rich.progress import Progress
 
-        self._bar = Progress(transient=True)
+        self._bar = Progress(transient=True, disable=not sys.stdout.isatty())
         self._task = self._bar.add_task(title, total=1.0)
 
     def __enter__(self) -> Any:

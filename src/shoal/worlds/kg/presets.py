@@ -25,7 +25,7 @@ _LANES = {"end_action": True, "state_encoder": "role", "embedding_size": 32, "se
 
 def _preset(total_steps: int, **env: Any) -> dict[str, Any]:
     env = {**_LANES, **env}
-    return {"num_envs": 128, "total_steps": total_steps, "eval_episodes": 200, "env": env, "algo": _LEARNING}
+    return {"num_envs": 256, "total_steps": total_steps, "eval_episodes": 200, "env": env, "algo": _LEARNING}
 
 
 PRESETS: dict[str, dict[str, dict]] = {
@@ -33,6 +33,6 @@ PRESETS: dict[str, dict[str, dict]] = {
         "ppo": _preset(300_000, max_states=64, max_depth=10),
         "countries_s3": _preset(400_000, max_states=20, max_depth=10, corruption=["tail"]),
         "family": _preset(400_000, max_states=32, max_depth=4),
-        "wn18rr": _preset(400_000, max_states=64, max_depth=4),
+        "wn18rr": _preset(400_000, max_states=32, max_depth=4, embedding_size=16),
     },
 }
