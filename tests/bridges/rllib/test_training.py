@@ -121,8 +121,9 @@ def test_the_block_of_the_page_runs(capsys):
     assert float(capsys.readouterr().out) > 1
 
 
-def test_a_killed_env_runner_comes_back():
-    algo = build("packed_vec", num_env_runners=2)
+@pytest.mark.parametrize("mode", ["columnar", pytest.param("packed_vec", marks=pytest.mark.slow)])
+def test_a_killed_env_runner_comes_back(mode):
+    algo = build(mode, num_env_runners=2)
     algo.train()
     victim = algo.env_runner_group._worker_manager.actors()[1]
     ray.kill(victim, no_restart=False)
