@@ -152,13 +152,13 @@ def run(argv: list[str]) -> int:
     for num_envs, num_steps in sizes:
         work = Work(num_envs, num_steps, epochs=4, minibatches=MINIBATCHES)
         rows += measure(work, "cartpole ppo", MODES, args.rounds, print)
+        write(rows, args.out)  # the larger sizes take long, and might be interrupted
     if not args.num_envs or 64 in args.num_envs:
         for name, contenders in OTHERS.items():
             if importlib.util.find_spec(contenders[0].package) is not None:
                 rows += measure(Work(64, 64), name, contenders, args.rounds, print)
     print_rows(rows)
-    if args.out is not None:
-        write(rows, args.out)
+    write(rows, args.out)
     return 0
 
 
@@ -185,8 +185,10 @@ def print_rows(rows: Sequence[Row]) -> None:
                   style="dim", highlight=False)  # fmt: skip
 
 
-def write(rows: Sequence[Row], path: Path) -> None:
-    """The rows as JSON, and samples per second over lanes as a picture."""
+def write(rows: Sequence[Row], path: Path | None) -> None:
+    """The rows as JSON, and samples per second over lanes as a picture; nothing without a path."""
+    if path is None:
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     document = {"rows": [asdict(row) for row in rows], "machine": machine(), "versions": versions(), "commit": commit()}
     path.write_text(json.dumps(document, indent=1) + "\n")

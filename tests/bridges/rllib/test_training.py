@@ -121,8 +121,9 @@ def test_the_block_of_the_page_runs(capsys):
     assert float(capsys.readouterr().out) > 1
 
 
-def test_a_killed_env_runner_comes_back():
-    algo = build("packed_vec", num_env_runners=2)
+@pytest.mark.parametrize("mode", ["columnar", pytest.param("packed_vec", marks=pytest.mark.slow)])
+def test_a_killed_env_runner_comes_back(mode):
+    algo = build(mode, num_env_runners=2)
     algo.train()
     victim = algo.env_runner_group._worker_manager.actors()[1]
     ray.kill(victim, no_restart=False)
@@ -154,6 +155,7 @@ def test_cartpole_is_learned_from_five_seeds(mode):
         algo = ppo_config(
             "cartpole", mode=mode, num_envs=64, train_batch_size=4096, minibatch_size=512, num_epochs=6, seed=seed,
             lr=1e-3, gamma=0.99, lambda_=0.95, clip_param=0.2, vf_clip_param=1e9, grad_clip=0.5,
+            use_kl_loss=False,  # with these sizes RLlib's adaptive penalty stops learning, in every mode
         ).build_algo()  # fmt: skip
         iterations = (n for n in range(1, 41) if algo.train()["env_runners"]["episode_return_mean"] >= 400)
         reached.append(4096 * next(iterations, 41))

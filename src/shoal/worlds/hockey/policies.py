@@ -12,6 +12,7 @@ import numpy as np
 from shoal.errors import ConfigError, missing_extra
 
 DEFAULT = "agent"
+BUNDLED = files(__package__) / "agent.safetensors"
 BOTS = ("weak", "strong")
 STORED = Path(__file__).with_name("stored")
 
@@ -66,12 +67,13 @@ class SeatedBot:
 class Agent:
     """The bundled network: tanh layers on normalised observations, the mean of its actions."""
 
-    def __init__(self) -> None:
+    def __init__(self, stored_in: Any = BUNDLED) -> None:
+        """`stored_in` is a file that `bundle` wrote."""
         try:
             from safetensors.numpy import load
         except ImportError:
             raise missing_extra("safetensors", "train", "The bundled agent") from None
-        stored = load((files(__package__) / "agent.safetensors").read_bytes())
+        stored = load(stored_in.read_bytes())
         self._mean, self._scale = stored["mean"], stored["scale"]
         self._layers = [(stored[f"weight_{k}"], stored[f"bias_{k}"]) for k in range(len(stored) // 2 - 1)]
 
