@@ -39,7 +39,7 @@ $(VENV)/.train: pyproject.toml constraints.txt
 
 # What the tests and benchmarks need on top.
 $(VENV)/.setup: $(VENV)/.train
-	$(PIP) -e '.[train,dev,box2d,peers,video,routing,kg,search]'
+	$(PIP) -e '.[train,dev,box2d,peers,video,routing,kg,search,ray,sb3,torchrl,pettingzoo]'
 	touch $@
 
 clean:

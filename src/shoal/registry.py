@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from shoal.vector.batch import Batch
 
 
+RLLIBS_RUNNER = "ray.rllib.env.single_agent_env_runner"
+
+
 @dataclass(frozen=True)
 class World:
     """One entry of the registry."""
@@ -78,6 +81,8 @@ def make(env: Any, num_envs: int = 1, *, backend: str = "auto", **options: Any) 
     if backend not in ("auto", "serial", "workers"):
         raise ConfigError(f"backend={backend!r} is unknown. Use 'auto', 'serial' or 'workers'.")
     entry = resolve(env) if isinstance(env, str) else env
+    if RLLIBS_RUNNER in sys.modules:
+        _refuse_same_step_under_rllib(options)
     from shoal.vector.kernel import Kernel, KernelBatch
 
     if isinstance(entry, Kernel) or (isinstance(entry, type) and issubclass(entry, Kernel)):
@@ -87,6 +92,27 @@ def make(env: Any, num_envs: int = 1, *, backend: str = "auto", **options: Any) 
     if (isinstance(env, str) and find_world(env) is not None) or (isinstance(entry, type) and issubclass(entry, Batch)):
         return entry(num_envs, **options)
     return _make_from_env(entry, num_envs, backend, options)
+
+
+def _refuse_same_step_under_rllib(options: dict[str, Any]) -> None:
+    """RLlib never looks at the autoreset mode, and takes the step after an end for the reset: with our default every
+    last observation would be wrong and a step of every episode lost, without a word. So its runner is not served."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        caller = frame.f_globals.get("__name__")
+        if caller == "shoal.bridges.rllib.envs":
+            return  # which knows what it does
+        if caller == RLLIBS_RUNNER:
+            break
+        frame = frame.f_back  # type: ignore[assignment]
+    else:
+        return
+    mode = str(getattr(options.get("autoreset_mode", "same_step"), "value", options.get("autoreset_mode", "same_step")))
+    if mode.replace("_", "").lower() != "nextstep":
+        raise ConfigError(
+            "RLlib would corrupt every end of an episode of lanes that begin anew within the same step. "
+            "Use shoal.bridges.rllib.ppo_config, or make the lanes with autoreset_mode='next_step'."
+        )
 
 
 def resolve(name: str) -> Any:

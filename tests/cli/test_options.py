@@ -10,7 +10,7 @@ from shoal.cli import main
     [
         (["train", "cartpole", "--num-envs", "abc"], "--num-envs abc cannot be: it takes a whole number."),
         (["train", "cartpole", "--algo.lr", "x"], "--algo.lr x cannot be: it takes a number."),
-        (["train", "cartpole", "--num-envs"], "Missing value for argument '--num-envs'."),
+        (["train", "cartpole", "--num-envs"], "--num-envs needs a value."),
         (["train", "cartpole", "--num-env", "3"], "No option '--num-env'. Did you mean '--num-envs'?"),
         (["eval"], "`shoal eval` needs RUN."),
     ],

@@ -138,3 +138,13 @@ def test_a_config_file_fills_in_what_the_flags_leave_open(tmp_path, capsys):
     (tmp_path / "bad.toml").write_text("total_step = 1\n")
     assert main(["train", "acrobot", "--config", str(tmp_path / "bad.toml")]) == 2
     assert "Did you mean 'total_steps'?" in capsys.readouterr().err
+
+
+def test_an_environment_of_gymnasium_draws_its_own_video(tmp_path, monkeypatch):
+    monkeypatch.setenv("SDL_AUDIODRIVER", "dummy")
+    image = pytest.importorskip("PIL.Image")
+    pytest.importorskip("pygame")
+    video = tmp_path / "pole.gif"
+    assert main(["play", "CartPole-v1", "--num-envs", "2", "--max-steps", "5", "--video", str(video)]) == 0
+    with image.open(video) as picture:
+        assert picture.size == (1200, 400)  # two lanes of Gymnasium's 600 x 400

@@ -29,7 +29,13 @@ class Balance:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     """A run of thousands of iterations with evaluations, replays and a section of somebody else."""
-    config = {"world": "cartpole", "seed": 0, "note": "</script><b>", "algo": {"name": "ppo", "lr": 1e-3}}
+    config = {
+        "world": "cartpole",
+        "num_envs": 2,
+        "seed": 0,
+        "note": "</script><b>",
+        "algo": {"name": "ppo", "lr": 1e-3},
+    }
     rng = np.random.default_rng(0)
     with create_run(tmp_path_factory.mktemp("runs"), config, "ppo", "shoal train cartpole") as run:
         for i in range(3000):

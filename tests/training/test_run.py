@@ -9,7 +9,7 @@ from shoal.errors import RunError
 from shoal.training.metrics import deterministic, read_rows
 from shoal.training.run import create_run, find_run, resume_run
 
-CONFIG = {"world": "my_pkg.my_env:MyEnv", "seed": 3, "algo": {"name": "ppo", "lr": 0.1}}
+CONFIG = {"world": "my_pkg.my_env:MyEnv", "seed": 3, "num_envs": 8, "algo": {"name": "ppo", "lr": 0.1}}
 
 
 def make_run(folder):

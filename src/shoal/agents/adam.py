@@ -14,18 +14,14 @@ class FlatAdam:
     """
 
     def __init__(self, network: nn.Module, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-5) -> None:
-        parameters = [p for p in network.parameters() if p.requires_grad]
-        self.flat = torch.cat([p.data.flatten() for p in parameters])
+        self.flat = flatten_parameters(network)
         self.grad = torch.zeros_like(self.flat)
         self.first_moment = torch.zeros_like(self.flat)
         self.second_moment = torch.zeros_like(self.flat)
         self.num_updates = torch.zeros((), dtype=torch.int64)
         self.betas, self.eps = betas, eps
-        offset = 0
-        for p in parameters:
-            p.data = self.flat[offset : offset + p.numel()].view_as(p)
-            p.grad = self.grad[offset : offset + p.numel()].view_as(p)
-            offset += p.numel()
+        for p, view in zip(_trainable(network), _views(self.grad, _trainable(network)), strict=True):
+            p.grad = view
 
     def clip_grad(self, max_norm: float) -> Tensor:
         """Scale the gradient so that its norm is at most `max_norm`; returns the norm it had."""
@@ -50,3 +46,22 @@ class FlatAdam:
             "second_moment": self.second_moment,
             "num_updates": self.num_updates,
         }
+
+
+def flatten_parameters(network: nn.Module) -> Tensor:
+    """Put all trainable parameters into one vector, of which they become views; returns it."""
+    parameters = _trainable(network)
+    flat = torch.cat([p.data.flatten() for p in parameters])
+    for p, view in zip(parameters, _views(flat, parameters), strict=True):
+        p.data = view
+    return flat
+
+
+def _trainable(network: nn.Module) -> list[nn.Parameter]:
+    return [p for p in network.parameters() if p.requires_grad]
+
+
+def _views(flat: Tensor, parameters: list[nn.Parameter]) -> list[Tensor]:
+    """Parts of `flat`, shaped like the parameters."""
+    parts = flat.split([p.numel() for p in parameters])
+    return [part.view_as(p) for part, p in zip(parts, parameters, strict=True)]

@@ -86,6 +86,129 @@ class PPOConfig:
             )
 
 
+@dataclass(frozen=True)
+class OffPolicyConfig:
+    """What agents that learn from a replay memory share."""
+
+    num_steps: int = 32
+    """Steps per environment between two rounds of updates."""
+    updates_per_step: float = 1.0
+    """Gradient updates per environment step, over all lanes: the number of lanes does not change it."""
+    warmup: int = 5_000
+    """Environment steps of random actions before the first update."""
+    batch_size: int = 256
+    """Transitions of one update."""
+    replay_capacity: int = 1_000_000
+    """Transitions that the replay memory holds; the oldest are overwritten."""
+    n_step: int = 1
+    """Rewards that a target sums before it looks at a value, fewer where the episode ends."""
+    prioritised: bool = False
+    """Draw transitions by their last error (Schaul et al. 2016) instead of evenly."""
+    priority_exponent: float = 0.6
+    """How much errors count: 0 draws evenly."""
+    priority_correction: float = 0.4
+    """How much of the bias of drawing by priority is corrected at first; all of it at the end of the run."""
+    lr: float = 3e-4
+    """Learning rate of Adam."""
+    lr_final: float | None = None
+    """Learning rate at the end of the run, approached linearly; none keeps it constant."""
+    gamma: float = 0.99
+    """Discount per step."""
+    hidden: tuple[int, ...] = (256, 256)
+    """Widths of the hidden layers, with ReLU."""
+    scale_obs: bool = False
+    """Divide observations by their root mean square during the warm-up, fixed from then on."""
+    reward_scale: float = 1.0
+    """What rewards are multiplied by before they are learned from."""
+    compiled: bool = True
+    """Use the hand-written gradients on the CPU where there are some; off keeps to torch's own."""
+
+    def __post_init__(self) -> None:
+        for field in ("num_steps", "batch_size", "replay_capacity", "n_step"):
+            if getattr(self, field) < 1:
+                raise ConfigError(f"{field}={getattr(self, field)} leaves nothing to do. It must be at least 1.")
+        for field in ("gamma", "priority_exponent", "priority_correction"):
+            if not 0.0 <= getattr(self, field) <= 1.0:
+                raise ConfigError(f"{field}={getattr(self, field)} cannot be. It must lie between 0 and 1.")
+        for field in ("lr", "updates_per_step", "reward_scale"):
+            if not getattr(self, field) > 0.0:
+                raise ConfigError(f"{field}={getattr(self, field)} must be above 0.")
+        if self.warmup < 0:
+            raise ConfigError(f"warmup={self.warmup} is negative. Use a whole number from 0.")
+        for field in ("batch_size", "n_step"):
+            if getattr(self, field) > self.replay_capacity:
+                raise ConfigError(
+                    f"replay_capacity={self.replay_capacity} is smaller than {field}={getattr(self, field)}. "
+                    f"Raise replay_capacity or lower {field}."
+                )
+
+    def check_batch(self, num_envs: int) -> None:
+        """`ConfigError` if one round of steps would push itself out of the replay memory."""
+        if num_envs * self.num_steps > self.replay_capacity:
+            raise ConfigError(
+                f"replay_capacity={self.replay_capacity} is smaller than what {num_envs} lanes collect in "
+                f"num_steps={self.num_steps} steps. Raise replay_capacity to at least {num_envs * self.num_steps}."
+            )
+
+
+@dataclass(frozen=True)
+class SACConfig(OffPolicyConfig):
+    """Soft actor-critic with twin critics and a learned temperature (Haarnoja et al. 2018)."""
+
+    name: ClassVar[str] = "sac"
+
+    tau: float = 0.005
+    """Share of the critics that the target critics take over at every update."""
+    temperature: float | None = None
+    """Weight of the entropy; none learns it."""
+    target_entropy: float | None = None
+    """Entropy that the temperature aims at; none is minus the number of continuous actions, or half of what is possible
+    for discrete ones."""
+    noise: Literal["white", "pink", "red"] = "white"
+    """How exploration is correlated in time, within each lane: not at all, as 1/f, or over many steps."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0.0 < self.tau <= 1.0:
+            raise ConfigError(f"tau={self.tau} is no share. It must lie above 0 and not above 1.")
+        if self.temperature is not None and self.temperature < 0.0:
+            raise ConfigError(f"temperature={self.temperature} is negative. Leave it out to have it learned.")
+
+
+@dataclass(frozen=True)
+class DDDQNConfig(OffPolicyConfig):
+    """Duelling double deep Q-learning (Wang et al. 2016, van Hasselt et al. 2016)."""
+
+    name: ClassVar[str] = "dddqn"
+
+    target_every: int = 1_000
+    """Updates after which the target network becomes a copy of the other; with tau, not used."""
+    tau: float | None = None
+    """Share that the target network takes over at every update, instead of whole copies."""
+    epsilon: float = 1.0
+    """Share of random actions at first."""
+    epsilon_final: float = 0.05
+    """Share of random actions from the end of exploring on."""
+    explore: float = 0.2
+    """Share of the run over which random actions become fewer."""
+    loss: Literal["huber", "squared"] = "huber"
+    """What an error costs."""
+    max_grad_norm: float = 10.0
+    """Gradients longer than this are shortened to it."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for field in ("epsilon", "epsilon_final", "explore"):
+            if not 0.0 <= getattr(self, field) <= 1.0:
+                raise ConfigError(f"{field}={getattr(self, field)} is no share. It must lie between 0 and 1.")
+        if self.target_every < 1:
+            raise ConfigError(f"target_every={self.target_every} leaves nothing to do. It must be at least 1.")
+        if self.tau is not None and not 0.0 < self.tau <= 1.0:
+            raise ConfigError(f"tau={self.tau} is no share. It must lie above 0 and not above 1.")
+        if not self.max_grad_norm > 0.0:
+            raise ConfigError(f"max_grad_norm={self.max_grad_norm} must be above 0.")
+
+
 def nearest_divisor(number: int, wanted: int) -> int:
     """The divisor of `number` closest to `wanted`; the smaller of two equally close."""
     divisors = (d for d in range(1, number + 1) if number % d == 0)

@@ -41,6 +41,36 @@ def gae(
     return advantage
 
 
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def vtrace(
+    reward: np.ndarray,
+    value: np.ndarray,
+    next_value: np.ndarray,
+    terminated: np.ndarray,
+    truncated: np.ndarray,
+    importance: np.ndarray,
+    gamma: float,
+    lam: float,
+) -> np.ndarray:
+    """`gae` for experience of another policy: V-trace, Espeholt et al. 2018, with lambda.
+
+    `importance` [T, B] is min(1, probability now / probability then) of every action; where all are 1, this is `gae`.
+    """
+    num_steps, num_envs = reward.shape
+    advantage = np.empty_like(value)
+    trace = np.zeros(num_envs, value.dtype)
+    discount, decay = value.dtype.type(gamma), value.dtype.type(gamma * lam)
+    zero = value.dtype.type(0)
+    for t in range(num_steps - 1, -1, -1):
+        for lane in range(num_envs):
+            beyond = zero if terminated[t, lane] else next_value[t, lane]
+            carried = zero if terminated[t, lane] or truncated[t, lane] else trace[lane]
+            surprise = reward[t, lane] + discount * beyond - value[t, lane] + decay * carried
+            trace[lane] = importance[t, lane] * surprise
+            advantage[t, lane] = trace[lane]
+    return advantage
+
+
 @njit(cache=True, nogil=True)
 def discounted_returns(
     reward: np.ndarray, terminated: np.ndarray, truncated: np.ndarray, gamma: float, running: np.ndarray

@@ -19,13 +19,14 @@ from shoal.agents.adam import FlatAdam
 from shoal.agents.agent import Act
 from shoal.agents.compiled.ppo import CompiledPPO, compiled_for
 from shoal.agents.config import PPOConfig
+from shoal.agents.devices import check_device, check_same_tensors
 from shoal.agents.distributions import head_for, mask_logits
-from shoal.agents.gae import gae
+from shoal.agents.gae import gae, vtrace
 from shoal.agents.networks import ActorCritic, RecurrentActorCritic, check_hidden
 from shoal.agents.normalise import ObsNormaliser, RewardNormaliser
 from shoal.agents.schedules import linear
-from shoal.errors import ConfigError, LaneFault
-from shoal.vector.spaces import index_tree
+from shoal.errors import LaneFault
+from shoal.vector.spaces import concatenate_trees, index_tree
 
 if TYPE_CHECKING:
     from shoal.training.rollout import Rollout
@@ -191,8 +192,12 @@ class PPO:
         reward = rollout.reward
         if self.reward_normaliser is not None:
             reward = self.reward_normaliser(reward, rollout.terminated, rollout.truncated)
-        flags = (rollout.terminated, rollout.truncated)
-        advantage = gae(reward, rollout.value, next_value, *flags, self.config.gamma, self.config.gae_lambda)
+        columns = (reward, rollout.value, next_value, rollout.terminated, rollout.truncated)
+        decays = (self.config.gamma, self.config.gae_lambda)
+        if rollout.importance is None:
+            advantage = gae(*columns, *decays)
+        else:
+            advantage = vtrace(*columns, rollout.importance, *decays)
         mask = rollout.action_mask
         return Targets(
             self._tensor(rollout.action).flatten(0, 1),
@@ -202,6 +207,19 @@ class PPO:
             self._tensor(advantage + rollout.value).flatten(),
             None if mask is None else self._tensor(mask[:-1]).flatten(0, 1),
         )
+
+    @torch.no_grad()
+    def refresh(self, rollout: Rollout) -> None:
+        """See a rollout that older weights collected as today's would: its log-probabilities and values become today's,
+        and `importance` [T, B] tells how much likelier its actions were then (V-trace; Hilton et al. 2022 for the ratio
+        of PPO, which is taken to today's policy)."""
+        mask = None if rollout.action_mask is None else self._tensor(rollout.action_mask[:-1]).flatten(0, 1)
+        params, value, _ = self.network(self._observe(_flat_rows(rollout.obs, rollout.num_steps)), None)
+        log_prob = self.head.log_prob(self._behave(params, mask), self._tensor(rollout.action).flatten(0, 1))
+        now = log_prob.cpu().numpy().reshape(rollout.log_prob.shape)
+        rollout.importance = np.minimum(np.exp(now - rollout.log_prob), np.float32(1.0))
+        rollout.log_prob[:] = now
+        rollout.value[:] = value.cpu().numpy().reshape(rollout.value.shape)
 
     def _bootstrap_truncated(self, rollout: Rollout, next_value: np.ndarray) -> None:
         """Write the value of `final_obs` into the rows of `next_value` [T, B] that were truncated: one forward pass."""
@@ -217,7 +235,7 @@ class PPO:
                     states.append(ended.state[torch.from_numpy(cut)])
         if rows:
             state = torch.cat(states) if states else None
-            next_value.reshape(-1)[np.concatenate(rows)] = self.value_batch(_concatenate(obs), state).cpu()
+            next_value.reshape(-1)[np.concatenate(rows)] = self.value_batch(concatenate_trees(obs), state).cpu()
 
     def _learn(self, rollout: Rollout, targets: Targets, rates: Rates) -> dict[str, float]:
         """All epochs and minibatches, until the policy has moved too far."""
@@ -316,33 +334,6 @@ class PPO:
         self.generator.set_state(state["generator"])
 
 
-def check_device(device: str) -> torch.device:
-    """The torch device of that name, or a `ConfigError` if this machine has none."""
-    try:
-        chosen = torch.device(device)
-        torch.empty(0, device=chosen)
-    except (RuntimeError, AssertionError) as error:
-        raise ConfigError(
-            f"device={device!r} is not available here ({str(error).splitlines()[0]}). Use 'cpu'."
-        ) from None
-    return chosen
-
-
-def check_same_tensors(mine: dict[str, Tensor], given: dict[str, Tensor]) -> None:
-    """`ConfigError` naming the first tensor that is missing, unknown, or of another shape."""
-    for name in sorted(mine.keys() ^ given.keys()):
-        what = "lacks" if name in mine else "has an unknown"
-        raise ConfigError(
-            f"The saved agent {what} tensor {name!r}: it was saved with other settings or another network."
-        )
-    for name, tensor in mine.items():
-        if tensor.shape != given[name].shape:
-            raise ConfigError(
-                f"The saved tensor {name!r} has shape {tuple(given[name].shape)}, but this agent's has "
-                f"{tuple(tensor.shape)}: it was saved for other spaces or other layers."
-            )
-
-
 def raise_not_finite(rows: Tensor, params: Tensor, value: Tensor, num_envs: int, epoch: int) -> NoReturn:
     """`LaneFault` for a loss that is not finite, naming the row behind it where one can be told."""
     bad_params, bad_value = ~params.isfinite().all(-1), ~value.isfinite()
@@ -371,12 +362,3 @@ def _flat_rows(tree: Tree, num_steps: int) -> Tree:
     if isinstance(tree, tuple):
         return tuple(_flat_rows(sub, num_steps) for sub in tree)
     return tree[:num_steps].reshape(-1, *tree.shape[2:])
-
-
-def _concatenate(trees: list[Tree]) -> Tree:
-    first = trees[0]
-    if isinstance(first, dict):
-        return {key: _concatenate([tree[key] for tree in trees]) for key in first}
-    if isinstance(first, tuple):
-        return tuple(_concatenate([tree[i] for tree in trees]) for i in range(len(first)))
-    return np.concatenate(trees)

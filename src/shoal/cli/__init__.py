@@ -14,10 +14,12 @@ VERBS = {
     "train": ("shoal.cli.train", "train an agent on a world or on your own environment"),
     "eval": ("shoal.cli.evaluate", "measure how good a run's agent is, with an interval"),
     "play": ("shoal.cli.play", "watch a run's agent: a page or a video"),
+    "tournament": ("shoal.cli.tournament", "let runs and bots of a world for two play a round robin, with ratings"),
     "search": ("shoal.cli.search", "search over the orders of repair of cage2, training each"),
     "report": ("shoal.cli.report", "write a run's report.html"),
     "oracle-train": ("shoal.cli.oracle_train", "train the neural routing oracle of dvrp"),
     "kg": ("shoal.cli.kg", "prove queries over a knowledge graph, mine rules, train embeddings"),
+    "rllib": ("shoal.cli.rllib", "train with RLlib's PPO on Shoal's lanes"),
     "bench": ("shoal.cli.bench", "measure Shoal and the peers installed here, interleaved in one run"),
 }
 

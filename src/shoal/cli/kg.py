@@ -63,7 +63,7 @@ class KGECommand:
     rules: str | None = None
     """Another rule file than the folder's rules.txt; predicates of rules are in the vocabulary."""
     model: str = "complex"
-    """complex or rotate."""
+    """complex, rotate or rote."""
     rank: int = 100
     """Complex numbers per entity."""
     epochs: int = 30
@@ -71,7 +71,9 @@ class KGECommand:
     lr: float = 0.1
     """Learning rate of Adagrad."""
     regulariser: float = 0.01
-    """Weight of the N3 penalty."""
+    """Weight of the model's penalty: N3, or for rote the squared lengths."""
+    walk_length: int = 1
+    """Also ask where random walks of up to this many facts end."""
     seed: int = 0
     """Everything random follows from this."""
     soft_facts: Annotated[str | None, arg(metavar="FILE")] = None
@@ -159,6 +161,7 @@ def train_kge(argv: list[str]) -> int:
         epochs=command.epochs,
         lr=command.lr,
         regulariser=command.regulariser,
+        walk_length=command.walk_length,
         seed=command.seed,
     )
     show = _counter("epoch")

@@ -71,8 +71,11 @@ def flags(command: type, prefix: str = "") -> list[str]:
         marks = getattr(kind, "__metadata__", ())
         name = next((mark.name for mark in marks if getattr(mark, "name", None) is not None), name)
         plain = kind.__origin__ if marks else kind
-        if dataclasses.is_dataclass(plain):
-            found += flags(typing.cast(type, plain), f"{prefix}{name}." if name else prefix)
+        nested = [one for one in (plain, *typing.get_args(plain)) if dataclasses.is_dataclass(one)]
+        if nested:  # one of several, where the value decides which
+            found += [
+                flag for one in nested for flag in flags(typing.cast(type, one), f"{prefix}{name}." if name else prefix)
+            ]
         else:
             found += [f"--{prefix}{name}"] + ([f"--{prefix}no-{name}"] if plain is bool else [])
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -23,7 +24,9 @@ class OracleTrainCommand:
     """The world that the oracle is for."""
     settings: Annotated[TrainOracle, arg(name="")] = field(default_factory=TrainOracle)
     out: Annotated[str, arg(metavar="FILE")] = "dvrp-oracle.safetensors"
-    """Where the weights are written."""
+    """Where the weights are written, again and again while training goes on."""
+    start: Annotated[str | None, arg(metavar="FILE")] = None
+    """Weights to begin with, of the same city; none begins with random ones."""
 
 
 def main(argv: list[str]) -> int:
@@ -34,16 +37,20 @@ def main(argv: list[str]) -> int:
     command = parse(OracleTrainCommand, rest, prog, note=options_note("dvrp", of_place))
 
     from shoal.training.files import explained
-    from shoal.worlds.dvrp.oracles.neural.oracle import save_model
+    from shoal.worlds.dvrp.oracles.neural.oracle import load_model, save_model
     from shoal.worlds.dvrp.oracles.neural.training import train
 
     _, place, _, fleet = split_options(options)
     scenario = make_scenario(place, fleet)
-    model = train(scenario, command.settings, print)
-    sizes = (1, command.settings.customers)
+    start = None if command.start is None else load_model(command.start, scenario.city)
+    sizes, words = (1, command.settings.customers), shlex.join(["shoal", "oracle-train", *argv])
     with explained(f"{command.out} could not be written", "Choose another --out."):
         Path(command.out).parent.mkdir(parents=True, exist_ok=True)
-        save_model(command.out, model, scenario.city, sizes, shlex.join(["shoal", "oracle-train", *argv]))
+
+        def keep(model: Any) -> None:
+            save_model(command.out, model, scenario.city, sizes, words)
+
+        train(scenario, command.settings, partial(print, flush=True), keep, start)
     print(f"Wrote {command.out}. Use it with --oracle neural --oracle-checkpoint {command.out}")
     return 0
 

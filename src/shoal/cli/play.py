@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import re
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
 from shoal.cli.options import options_note, parse, split_world_options, world_options
 from shoal.errors import ConfigError
+
+if TYPE_CHECKING:
+    from shoal.training.opening import Player
+    from shoal.vector.batch import Batch
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,11 @@ def main(argv: list[str]) -> int:
 
     if command.video is not None:
         check_video_path(Path(command.video))
-    with closing(open_player(command, command.num_envs, env, autoreset_mode="disabled")) as player:
+    player = open_player(command, command.num_envs, env, autoreset_mode="disabled")
+    if command.video is not None and _draws_itself(player.batch):
+        player.close()
+        player = _open_drawing(command, player)
+    with closing(player):
         actor = player.act_in(player.batch)
         replay = record_replay(player.batch, actor, EVAL_SEEDS + command.seed, player.title, command.max_steps)
         if command.video is not None:
@@ -76,6 +84,24 @@ def main(argv: list[str]) -> int:
     for lane in replay["lanes"]:
         print(f"lane {lane['lane']}: return {sum(lane['rewards']):.2f} in {len(lane['rewards'])} steps ({lane['end']})")
     return 0
+
+
+def _draws_itself(batch: Batch) -> bool:
+    """Whether the lanes are environments that know no renderer of ours, but draw pictures of their own."""
+    return "renderer" not in batch.metadata and "rgb_array" in batch.metadata.get("render_modes", ())
+
+
+def _open_drawing(command: PlayCommand, player: Player) -> Player:
+    """`player` once more, in this process, with environments that draw."""
+    from shoal.cli.players import open_player
+    from shoal.vector.rendering import PICTURES
+
+    kwargs = {**player.env.get("env_kwargs", {}), "render_mode": "rgb_array"}
+    env = {**player.env, "env_kwargs": kwargs, "backend": "serial"}
+    drawing = open_player(command, command.num_envs, env, autoreset_mode="disabled")
+    fps = drawing.batch.metadata.get("render_fps", PICTURES.fps)
+    drawing.batch.metadata["renderer"] = replace(PICTURES, fps=fps)
+    return drawing
 
 
 def _play_by_hand(world: str, vs: str | None) -> int:

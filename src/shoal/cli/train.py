@@ -7,14 +7,16 @@ from typing import Annotated
 
 from tyro.conf import arg
 
-from shoal.cli.options import not_taken, options_note, parse, split_world_options, take, world_options
+from shoal.cli.options import not_taken, options_note, parse, spelled, split_world_options, take, world_options
 from shoal.registry import resolve
 from shoal.training.algos import ALGOS
 from shoal.training.beside import keyword_options, world_part
-from shoal.training.config import TrainConfig
+from shoal.training.config import AUTO, TrainConfig
 from shoal.training.files import read_json
 from shoal.training.run import find_run
 from shoal.training.settings import config_from, config_values, preset_names, resolve_config
+
+NUM_ENVS = "--num-envs"
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ def main(argv: list[str]) -> int:
     """`shoal train WORLD [OPTIONS]`."""
     prog = "shoal train"
     argv = _translated(argv)
+    argv, measured = _without_auto(argv)
     default = _defaults(argv)
     known = world_options(default.world, TrainCommand)
     known_extra = not_taken(keyword_options(world_part(default.world, "training", "build_hooks")), TrainCommand)
@@ -53,7 +56,7 @@ def main(argv: list[str]) -> int:
 
     from shoal.training.train import train
 
-    values = config_values(command.settings)
+    values = config_values(command.settings) | ({"num_envs": AUTO} if measured else {})
     train(
         values.pop("world"),
         preset=command.preset,  # named again, or the world's default preset would show through
@@ -69,6 +72,14 @@ def _translated(argv: list[str]) -> list[str]:
     """The arguments with what only this world's command line knows put into the flags of every world."""
     translate = world_part(argv[0], "command", "translate") if argv else None
     return argv if translate is None else translate(argv)
+
+
+def _without_auto(argv: list[str]) -> tuple[list[str], bool]:
+    """The arguments without `--num-envs auto`, and whether that was there."""
+    if take(argv, NUM_ENVS) != AUTO:
+        return argv, False
+    at = max(i for i, word in enumerate(argv) if spelled(word) == NUM_ENVS)
+    return argv[:at] + argv[at + (1 if "=" in argv[at] else 2) :], True
 
 
 def _defaults(argv: list[str]) -> TrainConfig:

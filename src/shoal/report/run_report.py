@@ -34,7 +34,7 @@ def write_report(run: Path) -> Path:
         [
             _overview(rows, evaluations),
             _curves(rows, names),
-            _evaluation(evaluations),
+            _evaluation(evaluations, rows, names),
             _replays(run),
             _time(rows),
             _learner(rows, names),
@@ -91,7 +91,7 @@ def _curve(rows: list[Row], key: str, size: str) -> build.Block | None:
     return build.lines(key, [build.series(key, x, y)], smooth=True, size=size, height=height)
 
 
-def _evaluation(evaluations: list[Row]) -> Section:
+def _evaluation(evaluations: list[Row], rows: list[Row], names: set[str]) -> Section:
     if not evaluations:
         return Section("Evaluation", [])
     x = [row["step"] for row in evaluations]
@@ -100,13 +100,15 @@ def _evaluation(evaluations: list[Row]) -> Section:
     note = f"Mean return of {last['episodes']} episodes on seeds of their own, with the 95 % bootstrap interval."
     returns = last.get("returns") or []
     curve = build.series("mean return", x, mean, low, high, color=2)
+    own = sorted(name for name in names if name.startswith("eval/") and not name.startswith("eval/mean_"))
+    more = [block for name in own if (block := _curve(rows, name, "third"))]  # what the world counts, e.g. games won
     if len(set(returns)) == 1:  # a histogram of one bar would say less than a sentence
         note += f" At step {last['step']:,} every episode returned {returns[0]:.6g}."
-        return Section("Evaluation", [build.lines("mean return", [curve], size="wide")], note)
+        return Section("Evaluation", [build.lines("mean return", [curve], size="wide"), *more], note)
     blocks = [build.lines("mean return", [curve])]
     if returns:
         blocks.append(build.histogram(f"returns at step {last['step']:,}", returns, x="return"))
-    return Section("Evaluation", blocks, note)
+    return Section("Evaluation", blocks + more, note)
 
 
 def _replays(run: Path) -> Section:

@@ -26,7 +26,14 @@ class Algo:
         return _load(self.config)
 
 
-ALGOS = {algo.name: algo for algo in (Algo("ppo", "shoal.agents.ppo:PPO", "shoal.agents.config:PPOConfig"),)}
+ALGOS = {
+    algo.name: algo
+    for algo in (
+        Algo("ppo", "shoal.agents.ppo:PPO", "shoal.agents.config:PPOConfig"),
+        Algo("sac", "shoal.agents.sac:SAC", "shoal.agents.config:SACConfig"),
+        Algo("dddqn", "shoal.agents.dddqn:DDDQN", "shoal.agents.config:DDDQNConfig"),
+    )
+}
 
 
 def find_algo(name: str) -> Algo:

@@ -6,6 +6,7 @@ a replay memory. Steps are environment steps, summed over the lanes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -37,9 +38,16 @@ class Loop:
     """One run in progress. Everything it needs to go on is in `snapshot`."""
 
     def __init__(
-        self, batch: Batch, agent: Agent, config: TrainConfig, run: RunWriter, hooks: Hooks | None = None
+        self,
+        batch: Batch,
+        agent: Agent,
+        config: TrainConfig,
+        run: RunWriter,
+        hooks: Hooks | None = None,
+        collect: Callable[[Batch, Agent, Rollout, Hooks, Clock], None] = collect,
     ) -> None:
         check_same_step(batch)
+        self.collect = collect
         self.batch, self.agent, self.config, self.run = batch, agent, config, run
         self.hooks = hooks or Hooks()
         self.rollout = Rollout(batch, agent, masked=self.hooks.mask_provider is not None)
@@ -57,7 +65,7 @@ class Loop:
         self._begin()
         while (reason := self._reason_to_stop()) is None:
             try:
-                collect(self.batch, self.agent, self.rollout, self.hooks, self.clock)
+                self.collect(self.batch, self.agent, self.rollout, self.hooks, self.clock)
                 with self.clock("learning"):
                     metrics = self.agent.update(self.rollout, progress=self.step / self.config.total_steps)
             except LaneFault as fault:
@@ -140,7 +148,7 @@ class Loop:
             last_row["action_mask"] = rollout.action_mask[rollout.num_steps]
         if rollout.last_state is not None:
             last_row["state"] = rollout.last_state
-        tensors |= {f"loop.{name}": copy_tree(leaf) for name, leaf in _named_leaves(last_row)}
+        tensors |= {f"loop.{name}": copy_tree(leaf) for name, leaf in named_leaves(last_row)}
         for name, hook in self.hooks.remembering().items():
             tensors |= {f"hooks.{name}.{key}": value for key, value in hook.state_dict().items()}
         return tensors, {"step": self.step, "iteration": self.iteration, "phase": self.phase, "inexact": self.inexact}
@@ -153,7 +161,7 @@ class Loop:
         if self.inexact is None:
             self.batch.set_state({name: np.asarray(array) for name, array in _below("batch.", tensors).items()})
         saved = _below("loop.", tensors)
-        for name, leaf in _named_leaves({"obs": index_tree(rollout.obs, rollout.num_steps)}):
+        for name, leaf in named_leaves({"obs": index_tree(rollout.obs, rollout.num_steps)}):
             leaf[...] = saved[name]
         if rollout.action_mask is not None:
             rollout.action_mask[rollout.num_steps] = saved["action_mask"]
@@ -183,7 +191,7 @@ def _below(prefix: str, tensors: Tensors) -> Tensors:
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
-def _named_leaves(tree: Tree, path: str = "") -> list[tuple[str, Any]]:
+def named_leaves(tree: Tree, path: str = "") -> list[tuple[str, Any]]:
     """(dotted name, array) of every leaf."""
     if isinstance(tree, dict):
         parts = list(tree.items())
@@ -191,4 +199,4 @@ def _named_leaves(tree: Tree, path: str = "") -> list[tuple[str, Any]]:
         parts = list(enumerate(tree))
     else:
         return [(path, tree)]
-    return [leaf for key, sub in parts for leaf in _named_leaves(sub, f"{path}.{key}" if path else str(key))]
+    return [leaf for key, sub in parts for leaf in named_leaves(sub, f"{path}.{key}" if path else str(key))]

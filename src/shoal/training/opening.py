@@ -37,6 +37,20 @@ def make_agent(config: TrainConfig, batch: Batch, network: Any = None) -> Any:
     return agent_class(*spaces, config.algo, network=network, device=config.device, seed=config.seed)
 
 
+def begin_from(agent: Any, run: str) -> None:
+    """Give `agent` the networks of the latest checkpoint of another run."""
+    import torch
+
+    if not hasattr(agent, "begin_from"):
+        raise ConfigError(f"init={run!r}: a {type(agent).__name__} cannot begin with the networks of another run.")
+    saved = Checkpoints(find_run(run) / "checkpoints").load().arrays
+    state = {name.removeprefix("agent."): torch.as_tensor(a) for name, a in saved.items() if name.startswith("agent.")}
+    try:
+        agent.begin_from(state)
+    except ConfigError as error:
+        raise ConfigError(f"init={run!r}: {error}") from error
+
+
 @dataclass(frozen=True)
 class Player:
     """Somebody who acts: the agent of a run as a checkpoint left it, or a policy by its name."""

@@ -66,6 +66,7 @@ class Rollout:
         # recurrent state before the first step and after the last one, [B, S]
         self.state = torch.zeros(B, agent.state_size) if agent.state_size else None
         self.last_state = self.state
+        self.importance: np.ndarray | None = None  # [T, B] of experience that older weights collected: `PPO.refresh`
         self.ended: list[Ended] = []
         self.episodes = Episodes()
 

@@ -1,4 +1,4 @@
-"""A run is a folder: `{runs_dir}/{world}__{algo}__{seed}__{time}/`.
+"""A run is a folder: `{runs_dir}/{world}__{algo}__{seed}__{time}_vec{num_envs}/`.
 
 | file | what it holds |
 |---|---|
@@ -132,7 +132,8 @@ class Run:
 def create_run(runs_dir: str | Path, config: Mapping[str, Any], algo: str, command: str) -> Run:
     """Make the folder of a new run. `config` is the resolved configuration, with `world` and `seed` in it."""
     runs_dir = Path(runs_dir)
-    stem = "__".join(_plain(part) for part in (config["world"], algo, config["seed"], time.strftime("%Y%m%d-%H%M%S")))
+    parts = (config["world"], algo, config["seed"], time.strftime("%Y%m%d-%H%M%S"))
+    stem = "__".join(map(_plain, parts)) + f"_vec{config['num_envs']}"
     with explained(f"No run folder could be made in {runs_dir}", "Choose another --runs-dir."):
         runs_dir.mkdir(parents=True, exist_ok=True)
         path = _new_folder(runs_dir, stem)

@@ -28,7 +28,7 @@ def resolve_config(
     world: str | None, given: Mapping[str, Any], file: str | Path | None = None, preset_name: str | None = None
 ) -> TrainConfig:
     """The configuration of a run. `given` and the file are nested as config.json is; `algo` may be just a name."""
-    from_file = _with_algo_table(read_config(file)) if file is not None else {}
+    from_file = _with_algo_table(_translated(read_config(file), file)) if file is not None else {}
     given = _with_algo_table(given)
     world = world or given.get("world") or from_file.get("world")
     if not world:
@@ -92,6 +92,17 @@ def read_config(path: str | Path) -> Values:
     return values
 
 
+def _translated(values: Values, file: str | Path) -> Values:
+    """A curriculum file as settings: its world (hockey, unless it says otherwise) knows how."""
+    if "curriculum" not in values:
+        return values
+    world = str(values.get("world", "hockey"))
+    translate = world_part(world, "curriculum_settings", "settings_from")
+    if translate is None:
+        raise ConfigError(f"{file}: world={world!r} has no curricula.")
+    return translate(values, Path(file))
+
+
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> Values:
     """`over` on top of `base`, nested tables merged key by key."""
     merged = dict(base)
@@ -129,8 +140,8 @@ def _fit(value: Any, hint: Any, name: str, source: str) -> Any:
     """`value` as `hint` wants it: JSON has no tuples, and writes 1 for 1.0."""
     kind, options = typing.get_origin(hint) or hint, typing.get_args(hint)
     if kind in (typing.Union, types.UnionType):
-        if value is None and type(None) in options:
-            return None
+        if (value is None and type(None) in options) or (dataclasses.is_dataclass(value) and type(value) in options):
+            return value
         return _fit(value, next(option for option in options if option is not type(None)), name, source)
     if kind is typing.Literal:
         if value in options:

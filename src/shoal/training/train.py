@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,14 +17,16 @@ from shoal.report.run_report import write_report
 from shoal.training.acting import Actor
 from shoal.training.beside import world_hooks
 from shoal.training.checkpoint import Checkpoint, Checkpoints
-from shoal.training.config import TrainConfig
+from shoal.training.config import AUTO, TrainConfig
 from shoal.training.display import Display, make_display
 from shoal.training.evaluate import EVAL_SEEDS, Evaluator
 from shoal.training.files import read_json
 from shoal.training.hooks import Hooks
 from shoal.training.interrupt import Interruptible
 from shoal.training.loop import Loop
-from shoal.training.opening import make_agent, make_batch
+from shoal.training.num_envs import measured_num_envs
+from shoal.training.opening import begin_from, make_agent, make_batch
+from shoal.training.replay_file import keep_replay_in
 from shoal.training.run import Run, create_run, find_run, resume_run
 from shoal.training.settings import config_from, config_values, differences, merge, resolve_config
 from shoal.training.track import Tracker, load_service
@@ -73,20 +75,28 @@ def train(
         network: an `nn.Module` of your own instead of the standard one or the world's.
         track: also log to "wandb" or "trackio".
         quiet: print nothing.
-        settings: fields of `TrainConfig`, e.g. `num_envs=64`, `algo={"lr": 1e-3}`.
+        settings: fields of `TrainConfig`, e.g. `num_envs=64` (or "auto"), `algo={"lr": 1e-3}`.
     """
     if isinstance(world, str | Path) and Path(world).suffix in (".json", ".toml"):
         world, config = None, world
     name = world if world is None or isinstance(world, str) else f"{world.__module__}:{world.__qualname__}"
+    measured = settings.get("num_envs") == AUTO
+    if measured:
+        del settings["num_envs"]
     if resume is None:
         resolved = resolve_config(name, settings, config, preset)
     else:
         resolved = resumed_config(find_run(resume), name, settings)
     source = resolved.world if world is None or isinstance(world, str) else world
+    if measured and resume is None:
+        say = (lambda text: None) if quiet else partial(print, flush=True)
+        resolved = replace(resolved, num_envs=measured_num_envs(source, resolved, network, say))
     service = None if track is None else load_service(track)
-    with closing(make_batch(source, resolved, resolved.num_envs)) as batch:
-        hooks_for = partial(world_hooks, config=resolved) if hooks is None else lambda lanes: hooks
+    hooks_for = partial(world_hooks, config=resolved) if hooks is None else lambda lanes: hooks
+    with _open_lanes(source, resolved, network, hooks_for) as batch:
         own_hooks, agent = hooks_for(batch), make_agent(resolved, batch, network)
+        if resume is None and resolved.init is not None:
+            begin_from(agent, resolved.init)
         if resume is None:
             run, checkpoint = create_run(runs_dir, config_values(resolved), resolved.algo.name, _command(name)), None
         else:
@@ -96,6 +106,17 @@ def train(
             display = make_display(title, resolved.total_steps, quiet)
             run.listeners += [display] if service is None else [display, Tracker(service, run)]
             return _train(run, resolved, source, batch, agent, own_hooks, hooks_for, checkpoint, display)
+
+
+def _open_lanes(
+    world: Any, config: TrainConfig, network: Any, hooks_for: Callable[[Batch], Hooks]
+) -> AbstractContextManager[Batch]:
+    """The lanes to train in: here, or on runners."""
+    if not config.runners:
+        return closing(make_batch(world, config, config.num_envs))
+    from shoal.cluster.fleet import open_fleet
+
+    return open_fleet(world, config, network, hooks_for)
 
 
 def _command(world: str | None) -> str:
@@ -111,7 +132,7 @@ def resumed_config(run: Path, world: str | None, settings: Mapping[str, Any]) ->
     saved = read_json(run / "config.json")
     given = {**settings, **({} if world is None else {"world": world})}
     for field, old, new in differences(saved, merge(saved, given)):
-        if field != "total_steps":
+        if field not in ("total_steps", "ray_address"):
             raise ConfigError(
                 f"{run} was started with {field}={old!r}, not {new!r}, and a resumed run goes on as it was. "
                 f"Leave {field} out, or start a new run with --config {run / 'config.json'}."
@@ -151,7 +172,8 @@ def _train(
 
         evaluator = Evaluator(run, eval_batch, Actor(agent, eval_batch, hooks_for(eval_batch)), config, record)
         hooks = replace(hooks, callbacks=(*hooks.callbacks, evaluator))
-        loop = Loop(batch, agent, config, run, hooks)
+        keep_replay_in(run.path, agent, config, resumed=checkpoint is not None)
+        loop = _make_loop(batch, agent, config, run, hooks)
         if checkpoint is not None:
             loop.restore(checkpoint.arrays, checkpoint.meta)
             display.say(f"Resuming {run.path} at step {checkpoint.step:,}.")
@@ -165,6 +187,13 @@ def _train(
     else:
         display.say(f"Done: {reason}. Report: {report}")
     return TrainResult(run.path, agent, run.last_row, reason)
+
+
+def _make_loop(batch: Any, agent: Any, config: TrainConfig, run: Run, hooks: Hooks) -> Loop:
+    """The loop over lanes that are here, or over runners, which collect and have something to log."""
+    if not config.runners:
+        return Loop(batch, agent, config, run, hooks)
+    return Loop(batch, agent, config, run, replace(hooks, callbacks=(*hooks.callbacks, batch)), batch.collect)
 
 
 def _run_loop(loop: Loop, run: Run, display: Display) -> str:

@@ -33,6 +33,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from shoal.errors import ConfigError, StateError
+from shoal.vector.seeding import LaneSeed
 from shoal.vector.spaces import copy_tree, empty_batch, num_actions
 
 Array = Any  # numpy.ndarray or torch.Tensor
@@ -208,7 +209,7 @@ def check_seed(seed: Any, num_envs: int) -> int | list[int | None] | None:
     if isinstance(seed, int | np.integer) and not isinstance(seed, bool):
         if seed < 0:
             raise ConfigError(f"seed={seed} is negative. Seeds are whole numbers from 0.")
-        return int(seed)
+        return seed if isinstance(seed, LaneSeed) else int(seed)
     if isinstance(seed, list | tuple | np.ndarray):
         if len(seed) != num_envs:
             raise ConfigError(

@@ -58,6 +58,14 @@ class Renderer:
 OBSERVATIONS = Renderer("observations", "")
 """For worlds without a drawing of their own; the player has it built in."""
 
+PICTURES = Renderer(
+    "pictures",
+    "",
+    frames=lambda batch, obs: [env.render() for env in batch.envs],  # type: ignore[attr-defined]
+    image=lambda frame, meta: frame,
+)
+"""For videos of a `SerialBatch` whose environments were made with render_mode="rgb_array"."""
+
 
 def renderer_of(batch: Batch) -> Renderer:
     """The renderer that the world of `batch` brings, or the plain one that shows observations as bars."""

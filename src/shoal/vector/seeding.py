@@ -14,6 +14,20 @@ _LANE_SALT = np.uint64(0xA0761D6478BD642F)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 
 
+class LaneSeed(int):
+    """A seed for some lanes of a larger batch: the first lane here is lane `first_lane` there and draws as it does."""
+
+    first_lane: int
+
+    def __new__(cls, seed: int, first_lane: int = 0) -> LaneSeed:
+        made = super().__new__(cls, seed)
+        made.first_lane = first_lane
+        return made
+
+    def __reduce__(self) -> tuple:
+        return LaneSeed, (int(self), self.first_lane)
+
+
 def mix(x: np.ndarray) -> np.ndarray:
     """SplitMix64 of every element: [...] uint64 -> [...] uint64."""
     with np.errstate(over="ignore"):
@@ -32,6 +46,7 @@ def lane_keys(seed: int | list[int | None] | None, num_envs: int) -> np.ndarray:
         return np.array([lane_keys(s, 1)[0] for s in seed], np.uint64)
     if seed is None:
         seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+    first = getattr(seed, "first_lane", 0)
     # seeds beyond 64 bits are folded in, word by word
     key = np.zeros(1, np.uint64)
     while True:
@@ -40,7 +55,7 @@ def lane_keys(seed: int | list[int | None] | None, num_envs: int) -> np.ndarray:
         if not seed:
             break
     # lanes are salted, or lane 3 of seed 5 would be lane 5 of seed 3
-    return mix(key ^ mix(np.arange(num_envs, dtype=np.uint64) ^ _LANE_SALT))
+    return mix(key ^ mix(np.arange(first, first + num_envs, dtype=np.uint64) ^ _LANE_SALT))
 
 
 def lane_seeds(seed: int | list[int | None] | None, num_envs: int) -> list[int]:

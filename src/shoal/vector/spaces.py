@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium as gym
@@ -44,6 +45,16 @@ def index_tree(tree: Tree, index: Any) -> Tree:
     if isinstance(tree, tuple):
         return tuple(index_tree(value, index) for value in tree)
     return tree[index]
+
+
+def concatenate_trees(trees: Sequence[Tree]) -> Tree:
+    """Trees of NumPy arrays, all of one shape, joined along their first axis."""
+    first = trees[0]
+    if isinstance(first, dict):
+        return {key: concatenate_trees([tree[key] for tree in trees]) for key in first}
+    if isinstance(first, tuple):
+        return tuple(concatenate_trees([tree[i] for tree in trees]) for i in range(len(first)))
+    return np.concatenate(trees) if len(trees) > 1 else first
 
 
 def assign_tree(target: Tree, index: Any, value: Tree) -> None:

@@ -42,6 +42,7 @@ class Data:
         ends = rng.random((2, T, B)) < 0.1
         self.terminated, self.truncated = ends[0], np.zeros_like(ends[1])
         self.ended, self.state, self.last_state = [], None, None
+        self.importance = None
         self.action_mask = None
         if masked:
             self.action_mask = rng.random((T + 1, B, agent.head.num_params)) < 0.5

@@ -7,6 +7,7 @@ import pytest
 
 from shoal.worlds.cage2.deduction import ENTERED, HOST_MEMORY_SIZE, REPELLED, SCANNED
 from shoal.worlds.cage2.names import BLUE_ACTIONS, EXPLOIT, HOSTS, MONITOR, SCAN_HOST, USER0
+from shoal.worlds.cage2.reduced import PLAIN
 from shoal.worlds.cage2.world import give, make_cage2
 
 LANES = 64
@@ -75,3 +76,28 @@ def test_a_decoy_that_was_tried_is_no_foothold():
     lane = batch.lane_state[0]
     assert lane["latest_kind"] == REPELLED
     assert lane["seen_shells"] | lane["seen_logins"] | lane["seen_roots"] == 0
+
+
+@pytest.mark.parametrize("actions", ["full", "reduced"])
+def test_remove_is_offered_where_a_shell_was_noticed(actions):
+    """User2: EternalBlue opens a privileged shell and BlueKeep one of user level; Remove kills the latter alone."""
+    batch = make_cage2(3, red="given", actions=actions, mask="useful")
+    _, info = batch.reset(seed=0)
+    names = BLUE_ACTIONS if actions == "full" else [BLUE_ACTIONS[k] for k in PLAIN]
+    removes = [k for k, name in enumerate(names) if name.startswith("Remove")]
+    idle = np.full(3, names.index("Analyse Defender"))
+    assert not info["action_mask"][:, removes].any()
+    user2 = HOSTS.index("User2")
+    give(batch, kind=SCAN_HOST, target=user2)
+    batch.step(idle)
+    give(batch, kind=EXPLOIT, exploit=np.array([0, 1, 1]), noticed=np.array([1, 1, 0]))
+    *_, info = batch.step(idle)
+    assert info["action_mask"][:, names.index("Remove User2")].tolist() == [False, True, False]
+    assert info["action_mask"][:, removes].sum() == 1
+    restore = names.index("Restore User2")
+    assert info["action_mask"][:, restore].tolist() == [True, False, True]  # Remove is enough for a fresh shell
+    give(batch, kind=0)
+    *_, info = batch.step(idle)
+    assert info["action_mask"][:, restore].all()  # it may have been used by now
+    *_, info = batch.step(np.full(3, names.index("Remove User2")))
+    assert not info["action_mask"][:, removes].any()

@@ -76,6 +76,20 @@ def test_the_policy_ignores_what_a_customer_would_refuse():
     assert value.shape == (4,)
 
 
+def test_a_likely_offer_is_made_whatever_the_type():
+    batch = shoal.make("dvrp", 4, **SMALL, trip_ids=True)
+    network = OfferNetwork(batch.single_observation_space)
+    network.masks[1:] = False
+    network.masks[1:, 12] = True
+    network.chances[1:] = 0
+    network.chances[1:, 9] = 0.9
+    obs, _ = batch.reset(seed=0)
+    logits, _, _ = network({name: torch.as_tensor(part) for name, part in obs.items()}, None)
+    assert ((logits > -1e8).nonzero()[:, 1].reshape(4, 2) == torch.tensor([9, 12])).all()
+    who, trip = batch.present_trip()
+    assert obs["trip"].tolist() == (1 + 40 * who + trip).tolist()
+
+
 def test_raw_observations_train_without_masks(tmp_path):
     env = {**SMALL, "obs_mode": "raw"}
     result = train(
@@ -97,6 +111,18 @@ def test_policies_are_evaluated_on_the_same_episodes(tmp_path, capsys):
     assert found["max"]["acceptance"] == 1
     assert found["noop"]["clairvoyant_percent"] == pytest.approx(4.6, abs=0.2)
     np.testing.assert_allclose(found["noop"]["noop_costs"], found["random"]["noop_costs"], rtol=0.05)
+
+
+def test_whoever_knows_more_saves_more(tmp_path):
+    found = {}
+    for policy in ("quote-type", "quote-customer", "quote-trip"):
+        out = tmp_path / f"{policy}.json"
+        words = ["--policy", policy, "--episodes", "128", "--num-envs", "128", "--customers", "15", "--out", str(out)]
+        assert main(["eval", "dvrp", *words]) == 0
+        found[policy] = json.loads(out.read_text())
+    assert found["quote-trip"]["acceptance"] == 1
+    assert found["quote-trip"]["improvement_percent"] > found["quote-customer"]["improvement_percent"]
+    assert found["quote-customer"]["improvement_percent"] > found["quote-type"]["improvement_percent"] > 0
 
 
 def test_episodes_become_steps():

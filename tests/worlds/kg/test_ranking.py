@@ -85,7 +85,7 @@ def test_a_wide_beam_proves_whatever_can_be_proved(data, network):
 
 @pytest.mark.parametrize("corruptions", [10, None])
 def test_hybrid_without_proof_weight_ranks_exactly_like_the_kge_model(data, network, kge, corruptions):
-    def prove(triples):
+    def prove(triples, show):
         return run_policy(network, data, OPTIONS, triples)
 
     queries = data.test.where(slice(0, 25))
@@ -102,15 +102,15 @@ def test_hybrid_without_proof_weight_ranks_exactly_like_the_kge_model(data, netw
 def test_modes_score_as_the_table_says(data, kge):
     triples, valid = data.test.triples[:2, None], np.ones((2, 1), bool)
 
-    def prove(rows):
+    def prove(rows, show):
         return Outcomes(np.array([-1.5, -0.5]), np.array([True, False]), np.array([2, 1]))
 
-    k = kge.log_score(data.test.triples[:2]).astype(float)
+    k = kge.ranking_score(data.test.triples[:2])
     expected = {
         "rl_only": [-1.5, -100.5],
         "hybrid": [2 * k[0] - 1.5, 2 * k[1] - 100],
         "hybrid_bonus": [2 * k[0] + 1, 2 * k[1] - 0.5],
-        "kge_only": kge.raw_score(data.test.triples[:2]),
+        "kge_only": k,
     }
     for mode, wanted in expected.items():
         side = Judge(data, EvalConfig(mode=mode), prove, kge, OPTIONS)(triples, valid)
@@ -131,12 +131,25 @@ def test_symbolic_ranks_by_the_length_of_the_shortest_proof(data):
 def test_only_the_best_candidates_are_given_to_the_prover(data, kge):
     asked = []
 
-    def prove(rows):
+    def prove(rows, show):
         asked.append(len(rows))
         return Outcomes(np.zeros(len(rows)), np.ones(len(rows), bool), np.ones(len(rows), int))
 
     rank_queries(data, data.test, EvalConfig(mode="hybrid", prove_top=2, sides=("tail",)), prove=prove, kge=kge)
     assert sum(asked) == 2 * len(data.test)
+
+
+def test_progress_rises_to_one(data, network, kge):
+    def prove(rows, show):
+        return run_policy(network, data, OPTIONS, rows, num_envs=8, show=show)
+
+    shares: list[float] = []
+    rank_queries(
+        data, data.test, EvalConfig(mode="hybrid", corruptions=5), prove=prove, kge=kge, progress=shares.append
+    )
+    assert len(shares) > 10
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
 
 
 def test_the_same_seed_draws_the_same_corruptions(data, kge):
@@ -152,7 +165,7 @@ def test_bad_requests_are_refused(data, kge):
     with pytest.raises(ConfigError, match="sides"):
         EvalConfig(sides=("top",))
     with pytest.raises(ConfigError, match="KGE model"):
-        rank_queries(data, data.test, EvalConfig(mode="hybrid"), prove=lambda rows: None)
+        rank_queries(data, data.test, EvalConfig(mode="hybrid"), prove=lambda rows, show: None)
     with pytest.raises(ConfigError, match="policy"):
         rank_queries(data, data.test, EvalConfig(mode="rl_only"))
     empty = Queries(np.zeros((0, 3), np.int32), np.zeros(0, np.int32))

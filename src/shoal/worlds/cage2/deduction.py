@@ -39,6 +39,9 @@ def note_traffic(s, host, events, ports, shell, p):
     for way in range(8):
         if EXPLOIT_BIT[way] == ports:
             note_exploit(s, host, way, events, shell, p)
+    if shell and s.latest_kind == SCANNED:  # a scan by green on top hides by which port it was opened
+        s.latest_kind = ENTERED
+        s.seen_shells |= 1 << host
 
 
 def note_exploit(s, host, way, events, shell, p):
@@ -61,6 +64,22 @@ def note_exploit(s, host, way, events, shell, p):
             s.seen_shells |= bit
         else:
             s.seen_logins |= bit
+
+
+def may_help(s, action):
+    """Whether one of the 145 actions is worth a thought, as far as Blue knows.
+
+    Remove needs a shell that was noticed. Restore is a waste where such a shell was opened in the last step and nothing
+    else was seen: Remove kills it before red can use it, at no cost.
+    """
+    if REMOVE <= action < DECOY:
+        return s.seen_shells >> (action - REMOVE) & 1 == 1
+    if action >= RESTORE:
+        host = action - RESTORE
+        others = s.seen_logins | s.seen_roots
+        fresh = s.latest_host == host and s.silence == 0 and s.seen_shells >> host & 1 == 1
+        return not fresh or others >> host & 1 == 1
+    return True
 
 
 def write_memory(s, out, at):

@@ -16,7 +16,7 @@ from shoal.worlds.cage2.belief import SCAN_MEMORY_HOSTS, TABLE_BITS, remember_sc
 from shoal.worlds.cage2.bits import count_bits
 from shoal.worlds.cage2.blue import act_blue, cost_in_tenths
 from shoal.worlds.cage2.compliance import align, charge_idleness, held_types, rate
-from shoal.worlds.cage2.deduction import HOST_MEMORY_SIZE, clear_memory, write_memory
+from shoal.worlds.cage2.deduction import HOST_MEMORY_SIZE, clear_memory, may_help, write_memory
 from shoal.worlds.cage2.names import (
     NUM_ACTIONS,
     NUM_HOSTS,
@@ -180,7 +180,7 @@ class Cage2(Kernel):
 
 
 class Cage2Masked(Cage2):
-    """`Cage2` with an action mask: no decoy list that is used up, no Restore of Op_Server0 before evidence.
+    """`Cage2` with an action mask: no decoy list that is used up, no Remove without a shell that was noticed.
 
     One Restore of Op_Server0 makes Impact harmless for the rest of the episode, even before any attack. Under
     `needs_evidence` that action is forbidden until Blue's table has shown a foothold there.
@@ -195,7 +195,7 @@ class Cage2Masked(Cage2):
             restore_op_server = _RESTORE_OP_SERVER_REDUCED
         else:
             for action in range(NUM_ACTIONS):
-                out[action] = True
+                out[action] = may_help(s, action)
         if p.needs_evidence and not s.op_server_shown:
             out[restore_op_server] = False
 

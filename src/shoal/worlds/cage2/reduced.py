@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from shoal.worlds.cage2.deduction import may_help
 from shoal.worlds.cage2.names import NUM_HOSTS, RESTORE
 
 PLAIN = (
@@ -52,9 +53,9 @@ def expand(s, choice):
 
 
 def allow_reduced(s, out):
-    """Write which of the 36 choices do something: all but the decoy lists that are used up."""
+    """Write which of the 36 choices can do something: no decoy list that is used up, no Remove without a shell."""
     for choice in range(len(_PLAIN)):
-        out[choice] = True
+        out[choice] = may_help(s, _PLAIN[choice])
     for which in range(len(_HOST)):
         out[len(_PLAIN) + which] = s.decoys_used[_HOST[which]] < _LENGTH[which]
 

@@ -12,7 +12,26 @@ PRESETS: dict[str, dict[str, dict]] = {
             "total_steps": 200_000,
             "eval_every": 40_000,
             "algo": {"num_steps": 32, "epochs": 10, "minibatches": 8, "lr": 1e-3, "lr_final": 0.0, "gamma": 0.98},
-        }
+        },
+        "dddqn": {
+            "num_envs": 8,
+            "total_steps": 60_000,
+            "eval_every": 20_000,
+            "algo": {
+                "num_steps": 16,
+                "updates_per_step": 0.5,
+                "warmup": 1_000,
+                "batch_size": 128,
+                "replay_capacity": 100_000,
+                "lr": 2e-3,
+                "lr_final": 0.0,
+                "n_step": 3,
+                "target_every": 200,
+                "hidden": (64, 64),
+                "explore": 0.3,
+                "epsilon_final": 0.02,
+            },
+        },
     },
     "acrobot": {
         "ppo": {
@@ -38,7 +57,20 @@ PRESETS: dict[str, dict[str, dict]] = {
                 "gae_lambda": 0.9,
                 "normalise_reward": True,
             },
-        }
+        },
+        "sac": {
+            "num_envs": 8,
+            "total_steps": 16_000,
+            "eval_every": 4_000,
+            "algo": {
+                "num_steps": 25,
+                "warmup": 1_000,
+                "lr": 1e-3,
+                "lr_final": 1e-4,
+                "replay_capacity": 100_000,
+                "hidden": (64, 64),
+            },
+        },
     },
     "mountaincar": {
         "ppo": {

@@ -37,7 +37,7 @@ class DvrpBatch(Batched):
     ) -> None:
         self.scenario, self.settings = scenario, settings or Settings()
         check_scenario(scenario, self.settings)
-        self.encoder = Encoder(scenario.city, scenario.pool.size, self.settings)
+        self.encoder = Encoder(scenario.city, scenario.pool, self.settings)
         actions: gym.Space = gym.spaces.Discrete(NUM_ACTIONS)
         super().__init__(num_envs, self.encoder.space, actions, has_action_mask=True, **options)
         self.metadata["renderer"] = "shoal.worlds.dvrp.rendering:CITY_MAP"
@@ -63,6 +63,11 @@ class DvrpBatch(Batched):
     def present_limit(self) -> np.ndarray:
         """[B, 2] minutes (early, late) that the traveller now asking would bear: what an agent has to find out."""
         return self.state["limit"][self._lane, self._present()]
+
+    def present_trip(self) -> tuple[np.ndarray, np.ndarray]:
+        """Who asks now, and for which of their trips, both [B] from 0."""
+        t = self._present()
+        return self.state["user"][self._lane, t] - 1, self.state["trip"][self._lane, t]
 
     # ------------------------------------------------------------------ episodes
 
@@ -198,7 +203,8 @@ class DvrpBatch(Batched):
         asking = np.flatnonzero(asks)
         table[asking, -1] = _table_row(state["cells"], state["asked"][self._lane, t], self._lane, t)[asking]
         customer = np.where(asks, state["user"][self._lane, t], 0)
-        return self.encoder.encode(table, state["step"], self.action_mask(), customer, self._quote(t))
+        trip = state["trip"][self._lane, t]
+        return self.encoder.encode(table, state["step"], self.action_mask(), customer, trip, self._quote(t))
 
     def _quote(self, t: np.ndarray) -> np.ndarray | None:
         """[B, 16] what the request now asking would cost under every offer, if that is to be seen."""
@@ -211,14 +217,15 @@ class DvrpBatch(Batched):
 
     def inform(self) -> dict[str, Array]:
         """Facts about the request just handled (zeros before the first) and the plan as it stands."""
-        state = self.state
+        state, handled = self.state, np.maximum(self.state["handled"] - 1, 0)
         info = {
             "current_cost": state["cost"],
             "accepted": state["accepted"],
             "patience_penalty": state["penalty"],
             "num_requests": state["step"],
             "user_id": self._handled_user(),
-            "purpose": state["purpose"][self._lane, np.maximum(state["handled"] - 1, 0)],
+            "purpose": state["purpose"][self._lane, handled],
+            "trip": state["trip"][self._lane, handled],
             "vehicles": state["vehicles"],
             "solver_failed": self._failed(),
         }

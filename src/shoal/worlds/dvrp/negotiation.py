@@ -18,6 +18,8 @@ from shoal.worlds.dvrp.embedding.learner import LearnerSettings, TypeLearner
 from shoal.worlds.dvrp.offers import NO_OFFER
 
 INTERVAL_EPOCHS = 10  # epochs between two updates of the embedding
+_ANSWER = ("user_id", "accepted", "purpose", "trip")
+_PLAN = ("current_cost", "noop_cost", "solver_failed")
 
 
 class Negotiation:
@@ -39,7 +41,8 @@ class Negotiation:
         self.epsilon, self.log_interval, self._say = epsilon, log_interval, say
         self.behaviour = EpsilonMixture(epsilon)
         interval = INTERVAL_EPOCHS * config.num_envs * batch.settings.customers
-        self.learner = TypeLearner(batch.scenario.pool.size, interval, learning, say)
+        num_customers, num_trips = batch.scenario.pool.origin.shape
+        self.learner = TypeLearner(num_customers, num_trips, interval, learning, say)
         self._tally, self._epoch_began = Tally(), time.perf_counter()
 
     # ------------------------------------------------------------------ moments of the loop
@@ -67,20 +70,19 @@ class Negotiation:
     def after_step(self, t: int, rollout: Any, info: dict[str, Any]) -> None:
         """Recorder: one answer per lane."""
         ended = info.get("_final_info")
-        handled = {name: info[name] for name in ("user_id", "accepted", "purpose", "current_cost", "solver_failed")}
-        if "noop_cost" in info:
-            handled["noop_cost"] = info["noop_cost"]
+        handled = {name: info[name] for name in (*_ANSWER, *_PLAN) if name in info}
         if ended is not None:  # those lanes already show their next episode
             final = info["final_info"]
             handled = {name: np.where(ended, final[name], value) for name, value in handled.items()}
         action = rollout.action[t]
-        self.learner.records.add(handled["user_id"] - 1, action, handled["accepted"], handled["purpose"])
+        customer, answer, *about = (handled[name] for name in _ANSWER)
+        self.learner.records.add(customer - 1, action, answer, *about)
         self._tally.add(action, handled, ended)
 
     def after_iteration(self, loop: Any) -> dict[str, float]:
         """Callback: learn types when it is time, move epsilon on, tell the epoch."""
         if self.learner.maybe_update(loop.step):
-            self._hand_out_masks(loop)
+            self._hand_out(loop)
         now = time.perf_counter()
         steps_per_s = loop.rollout.num_steps * loop.batch.num_envs / (now - self._epoch_began)
         metrics = {**self._tally.means(), "rollout/epsilon": self.behaviour.epsilon}
@@ -90,10 +92,13 @@ class Negotiation:
         self._schedule(loop)
         return metrics
 
-    def _hand_out_masks(self, loop: Any) -> None:
-        """Masks are part of the policy, so that whoever has the agent has them."""
-        masks = loop.agent.network.masks
-        masks[1:] = torch.as_tensor(self.learner.masks, device=masks.device)
+    def _hand_out(self, loop: Any) -> None:
+        """What is known about the customers is part of the policy: whoever has the agent has it."""
+        network, learner = loop.agent.network, self.learner
+        network.masks[1:] = torch.as_tensor(learner.masks, device=network.masks.device)
+        if network.chances is not None:
+            chances = learner.chances.reshape(-1, learner.chances.shape[-1])
+            network.chances[1:] = torch.as_tensor(chances, device=network.chances.device)
 
     def _schedule(self, loop: Any) -> None:
         """Epsilon falls linearly from the first epoch to nothing in the last."""

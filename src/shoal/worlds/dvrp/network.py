@@ -8,22 +8,27 @@ import torch
 from torch import Tensor, nn
 
 from shoal.worlds.dvrp.behaviour import FORBIDDEN
+from shoal.worlds.dvrp.embedding.habits import no_idea
 from shoal.worlds.dvrp.offers import ACTIONS
 
 _CUSTOMER_WIDTH = 16
 _NUM_OFFERS = len(ACTIONS)
+_OFFER_FEATURES = 10
+_LIKELY = 0.5  # an offer this likely to be accepted on a trip is made whatever the customer's type
 
 
 class OfferNetwork(nn.Module):
     """Actor and critic over scaled observations.
 
-    An offer is scored from what it asks for, what it would save by insertion (if the lanes quote that), and who is
-    asked; the value from everything booked. The masks of the customers are part of the policy: offers that a customer
-    is believed to refuse have no chance.
+    An offer is scored from what it asks for, what it would save by insertion (if the lanes quote that), who is asked,
+    and how likely they are to accept on this trip (if the lanes tell trips apart); the value from everything booked.
+    What is known about the customers is part of the policy: offers that neither their type nor this trip's history
+    speaks for are held back.
     """
 
     state_size = 0
     masks: Tensor  # [customers + 1, 16] bool; row 0 is nobody
+    chances: Tensor | None  # [trips + 1, 16] that an offer is accepted; row 0 is nobody's
     shifts: Tensor  # [16, 2]
 
     def __init__(self, space: gym.spaces.Dict, width: int = 32) -> None:
@@ -31,10 +36,11 @@ class OfferNetwork(nn.Module):
         num_customers = int(space["customer"].n)  # type: ignore[attr-defined]
         requests = int(np.prod(space["requests"].shape or ()))
         self.quotes = "quotes" in space.spaces
+        trips = space.spaces.get("trip")
         situation = _CUSTOMER_WIDTH + 6 + 1 + (_NUM_OFFERS + 1 if self.quotes else 0)
         self.customer = nn.Embedding(num_customers, _CUSTOMER_WIDTH)
         self.situation = nn.Sequential(nn.Linear(situation, width), nn.Tanh())
-        self.offer = nn.Sequential(nn.Linear(6 if self.quotes else 5, width), nn.Tanh())
+        self.offer = nn.Sequential(nn.Linear(_OFFER_FEATURES, width), nn.Tanh())
         self.score = nn.Sequential(nn.Linear(2 * width, width), nn.Tanh(), nn.Linear(width, 1))
         self.critic = nn.Sequential(
             nn.Linear(situation + requests, 2 * width),
@@ -43,11 +49,15 @@ class OfferNetwork(nn.Module):
             nn.Tanh(),
             nn.Linear(width, 1),
         )
-        # an offer that saves a kilometre by insertion begins with e times the chance of one that saves nothing
-        self.trust = nn.Parameter(torch.tensor(10.0)) if self.quotes else None
+        # what an offer can be expected to save or to shift counts at once: a kilometre begins as a factor of e
+        self.expected = nn.Linear(3, 1, bias=False)  # in units so small that its weights need not go far
         nn.init.normal_(self.customer.weight, std=0.1)
         nn.init.normal_(self.score[-1].weight, std=0.01)  # type: ignore[arg-type]
         nn.init.zeros_(self.score[-1].bias)  # type: ignore[arg-type]
+        with torch.no_grad():
+            self.expected.weight[:] = torch.tensor([1.0, 0.0, 0.0])
+        unknown = torch.as_tensor(no_idea(1, 1)[0], dtype=torch.float32)
+        self.register_buffer("chances", None if trips is None else unknown.repeat(int(trips.n), 1))  # type: ignore[attr-defined]
         self.register_buffer("masks", torch.ones(num_customers, _NUM_OFFERS, dtype=torch.bool))
         self.register_buffer("shifts", torch.as_tensor(np.abs(ACTIONS) / 30, dtype=torch.float32), persistent=False)
 
@@ -56,18 +66,21 @@ class OfferNetwork(nn.Module):
         requests, customer = obs["requests"], obs["customer"].long()
         parts = [self.customer(customer), requests[:, -1], obs["progress"]]
         situation = torch.cat([*parts, obs["quotes"]] if self.quotes else parts, -1)
-        allowed = self.masks[customer]
+        allowed, chance = self.masks[customer], self._chance(obs, customer)
+        if self.chances is not None:
+            allowed = allowed | (chance > _LIKELY)
+        saved = obs["quotes"][:, :_NUM_OFFERS, None] if self.quotes else torch.zeros_like(chance)[..., None]
+        shifts = self.shifts.expand(len(customer), -1, -1)
+        expected = chance[..., None] * torch.cat([10 * saved, 5 * shifts], -1)
+        offers = torch.cat([shifts, (shifts > 0).float(), allowed[..., None].float(), chance[..., None], saved], -1)
+        offers = self.offer(torch.cat([offers, expected], -1))
         known = self.situation(situation)[:, None].expand(-1, _NUM_OFFERS, -1)
-        logits = self.score(torch.cat([known, self._offers(obs, allowed)], -1)).squeeze(-1)
-        if self.trust is not None:
-            logits = logits + self.trust * obs["quotes"][:, :_NUM_OFFERS]
+        logits = (self.score(torch.cat([known, offers], -1)) + self.expected(expected)).squeeze(-1)
         value = self.critic(torch.cat([situation, requests.flatten(1)], -1)).squeeze(-1)
         return logits.masked_fill(~allowed, FORBIDDEN), value, state
 
-    def _offers(self, obs: dict[str, Tensor], allowed: Tensor) -> Tensor:
-        """[N, 16, width]: the shifts, whether there are any, whether they are allowed, and what they would save."""
-        shifts = self.shifts.expand(len(allowed), -1, -1)
-        features = [shifts, (shifts > 0).float(), allowed[..., None].float()]
-        if self.quotes:
-            features.append(obs["quotes"][:, :_NUM_OFFERS, None])
-        return self.offer(torch.cat(features, -1))
+    def _chance(self, obs: dict[str, Tensor], customer: Tensor) -> Tensor:
+        """[N, 16] that an offer is accepted: by the trip's history, else as good as the type allows."""
+        if self.chances is None:
+            return self.masks[customer].float()
+        return self.chances[obs["trip"].long()]

@@ -7,6 +7,7 @@ import numpy as np
 
 from shoal.worlds.dvrp.city import City
 from shoal.worlds.dvrp.offers import ACTIONS, MINUTES, NO_OFFER
+from shoal.worlds.dvrp.pool import Pool
 from shoal.worlds.dvrp.settings import Settings
 
 COLUMNS = ("pickup_cell", "pickup_earliest", "pickup_latest", "dropoff_cell", "dropoff_earliest", "dropoff_latest")
@@ -17,8 +18,8 @@ _MOST = 10.0  # tens of km; a vehicle beyond the fleet costs as much
 class Encoder:
     """Turns the raw table [B, n, 6] of cells and minutes into the observation that the settings ask for."""
 
-    def __init__(self, city: City, num_travellers: int, settings: Settings) -> None:
-        self._settings, n = settings, settings.customers
+    def __init__(self, city: City, pool: Pool, settings: Settings) -> None:
+        self._settings, self._num_trips, n = settings, pool.origin.shape[1], settings.customers
         high = np.array([city.num_cells, MINUTES, MINUTES] * 2, np.float32)
         self._scale = 1 / high
         self._xy = np.asarray(city.coordinates(), np.float32) / 10  # tens of km: about -1 to 1 in a city
@@ -29,8 +30,10 @@ class Encoder:
             "requests": gym.spaces.Box(0, 1, (n, 6), np.float32),
             "progress": gym.spaces.Box(0, 1, (1,), np.float32),
             "mask": gym.spaces.Box(0, 1, (len(ACTIONS),), np.float32),
-            "customer": gym.spaces.Discrete(num_travellers + 1),
+            "customer": gym.spaces.Discrete(pool.size + 1),
         }
+        if settings.trip_ids:
+            spaces["trip"] = gym.spaces.Discrete(pool.origin.size + 1)
         if settings.quotes:
             spaces["quotes"] = gym.spaces.Box(-_MOST, _MOST, (len(ACTIONS) + 1,), np.float32)
         if settings.coordinates:
@@ -39,12 +42,19 @@ class Encoder:
         self.space = gym.spaces.Dict(spaces)
 
     def encode(
-        self, table: np.ndarray, step: np.ndarray, mask: np.ndarray, customer: np.ndarray, quotes: np.ndarray | None
+        self,
+        table: np.ndarray,
+        step: np.ndarray,
+        mask: np.ndarray,
+        customer: np.ndarray,
+        trip: np.ndarray,
+        quotes: np.ndarray | None,
     ) -> np.ndarray | dict[str, np.ndarray]:
         """The observation after `step` [B] bookings.
 
         Args:
             table: [B, n, 6] raw; mask: [B, 16]; customer: [B] who asks, from 1, 0 for nobody.
+            trip: [B] which of the customer's trips is asked for, from 0.
             quotes: [B, 16] km that the request would cost under every offer, or None if they are not shown.
         """
         if self._settings.obs_mode == "raw":
@@ -55,6 +65,8 @@ class Encoder:
             "mask": mask.astype(np.float32),
             "customer": customer.astype(np.int64),
         }
+        if self._settings.trip_ids:
+            obs["trip"] = np.where(customer > 0, 1 + (customer - 1) * self._num_trips + trip, 0).astype(np.int64)
         if quotes is not None:
             unshifted = quotes[:, [NO_OFFER]]
             obs["quotes"] = np.clip(np.concatenate([unshifted - quotes, unshifted], 1) / 10, -_MOST, _MOST)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-_EPOCHS, _LANES, _CUSTOMERS = 100, 64, 30
+_EPOCHS, _LANES, _CUSTOMERS = 200, 64, 30
 _STEPS = _LANES * _CUSTOMERS
 _RUN = {"num_envs": _LANES, "checkpoint_every": 10 * _STEPS, "eval_episodes": 64}
 
@@ -14,11 +14,11 @@ PRESETS: dict[str, dict[str, dict]] = {
         "ppo": {
             **_RUN,
             "total_steps": _EPOCHS * _STEPS,
-            "env": {"quotes": True, "compare_noop": True, "reward": "vs_noop_path"},
+            "env": {"quotes": True, "trip_ids": True, "compare_noop": True, "reward": "vs_noop_path"},
             "algo": {
                 "num_steps": _CUSTOMERS,
                 "minibatches": 4,
-                "epochs": 6,
+                "epochs": 4,
                 "lr": 1.5e-3,
                 "lr_final": 2e-4,
                 "gamma": 1.0,

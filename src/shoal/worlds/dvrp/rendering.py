@@ -44,6 +44,8 @@ def _frame(batch: Any, lane: int) -> dict[str, Any]:
         asked, got = state["asked"][handled - 1], state["tw"][2 * handled - 1 : 2 * handled + 1] // 60
         frame["answer"] = {
             "customer": int(state["user"][handled - 1]),
+            "from": int(cells[2 * handled - 1]),
+            "to": int(cells[2 * handled]),
             "accepted": bool(state["accepted"]),
             "shift": [int(got[0, 0] - asked[0, 0]), int(got[1, 1] - asked[1, 1])],
         }
@@ -106,6 +108,9 @@ def draw(frame: dict[str, Any], meta: dict[str, Any]) -> np.ndarray:
         line = [(points[cell][0] + shift, points[cell][1] + shift) for cell in path]
         pen.line(line, ROUTES[vehicle % len(ROUTES)], 3, joint="curve")
         pen.text((480, 28 + 18 * vehicle), f"vehicle {vehicle + 1}: {len(route)} stops", ROUTES[vehicle % len(ROUTES)])
+    answer = frame["answer"]
+    if answer is not None:
+        pen.line([*points[answer["from"]], *points[answer["to"]]], _tone(answer), 6)
     x, y = points[meta["depot"]]
     pen.rectangle((x - 7, y - 7, x + 7, y + 7), INK)
     if frame["asks"] is not None:
@@ -113,11 +118,17 @@ def draw(frame: dict[str, Any], meta: dict[str, Any]) -> np.ndarray:
         pen.line([*start, *end], NO, 2)
         pen.ellipse((start[0] - 6, start[1] - 6, start[0] + 6, start[1] + 6), NO)
         pen.ellipse((end[0] - 6, end[1] - 6, end[0] + 6, end[1] + 6), PAPER, NO, 2)
-    answer = frame["answer"]
-    pen.text((20, 418), f"request {frame['step']} of {meta['customers']}, {describe_request(frame)}", INK)
-    pen.text((20, 438), describe_answer(frame), FAINT if answer is None else YES if answer["accepted"] else NO)
+    pen.text((20, 418), f"{frame['step']} of {meta['customers']} requests booked; {describe_request(frame)}", INK)
+    pen.text((20, 438), describe_answer(frame), _tone(answer))
     pen.text((20, 458), _cost_words(frame, meta), INK)
     return np.asarray(image)
+
+
+def _tone(answer: dict[str, Any] | None) -> str:
+    """The colour of an answer: accepted, declined, or nothing was asked."""
+    if answer is None or (answer["accepted"] and not any(answer["shift"])):
+        return FAINT
+    return YES if answer["accepted"] else NO
 
 
 def _cost_words(frame: dict[str, Any], meta: dict[str, Any]) -> str:

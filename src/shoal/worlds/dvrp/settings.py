@@ -41,6 +41,8 @@ class Settings:
     """A dict of numbers between 0 and 1, or the plain [n, 6] table of cells and minutes."""
     quotes: bool = False
     """Add to scaled observations what every offer would save by mere insertion into the present plan."""
+    trip_ids: bool = False
+    """Add to scaled observations which trip is asked for, so that answers to the same trip can be remembered."""
     coordinates: bool = False
     """Add the coordinates of pickups and dropoffs to scaled observations."""
     terminate_on_failure: bool = False

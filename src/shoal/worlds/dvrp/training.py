@@ -25,6 +25,7 @@ def build_hooks(
     *,
     embedding: Literal["embedding", "filter", "none"] = "embedding",
     use_purpose: bool = False,
+    balanced: bool = True,
     background: bool = False,
     epsilon: float = 0.2,
     log_interval: int = 1,
@@ -36,6 +37,6 @@ def build_hooks(
     from shoal.worlds.dvrp.negotiation import Negotiation
 
     method = embedding if batch.settings.obs_mode == "scaled" else "none"
-    learning = LearnerSettings(method, use_purpose, background, config.seed)
+    learning = LearnerSettings(method, use_purpose, balanced, background, config.seed)
     negotiation = Negotiation(batch, config, learning, epsilon, log_interval)
     return {"recorders": (negotiation,), "callbacks": (negotiation,)}

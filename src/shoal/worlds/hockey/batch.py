@@ -22,8 +22,9 @@ from shoal.worlds.hockey.kernel import (
     HockeyTwoSeats,
     HockeyTwoSeatsDiscrete,
 )
+from shoal.worlds.hockey.versus import VersusBatch
 
-EXTERNAL = "external"
+EXTERNAL, POOL = "external", "pool"
 _KERNELS = {
     (False, False): Hockey,
     (False, True): HockeyDiscrete,
@@ -41,29 +42,40 @@ def hockey(
     starter: Any = "random",
     keep_mode: bool = True,
     discrete: bool = False,
+    actions: str | None = None,
     carry_counters: bool = False,
     extra_step: bool = False,
     timeout_terminates: bool = False,
     **batch_options: Any,
-) -> HockeyBatch:
+) -> Any:  # HockeyBatch, or VersusBatch for a pool of opponents or a table of actions
     """Laser hockey.
 
     Args:
         mode: "NORMAL", "TRAIN_SHOOTING" or "TRAIN_DEFENSE" (or 0, 1, 2), one for all lanes or one per lane.
         opponent: who plays the right side, one for all or one per lane: "weak", "strong", "mixed" (one of the two,
             drawn for each episode), "none" (stands still); or "external" for all lanes: actions and observations
-            then have a row for each player.
+            then have a row for each player; or "pool": drawn for each episode from bots and policies that training
+            sets, at first from both bots.
         player: who plays the left side: "policy" (the actions given), or a name as for `opponent`.
         starter: who gets the puck in NORMAL mode: "random", "one", "two" or "alternate".
         keep_mode: players catch the puck, hold it up to 14 steps and shoot. Without it actions lose their fourth
             number and observations their last two.
         discrete: eight actions instead of four numbers: nothing, back, forth, right, left, turn right, turn left,
             shoot (the last one only with keep mode).
+        actions: a finer table of discrete actions: "fine3", "fine4", ..., "combined"; or the "eight".
         carry_counters, extra_step, timeout_terminates: quirks of the original. Holding counters survive a reset;
             episodes last one step longer than the limit of 250 (training modes: 80); a time-out counts as the
             end of the task instead of a truncation.
         batch_options: `autoreset_mode`, `copy`, `num_threads`, `compiled` of `KernelBatch`.
     """
+    if opponent == POOL or actions is not None:
+        rink = hockey(
+            num_envs, opponent=EXTERNAL, player=player, starter=starter, keep_mode=keep_mode,
+            carry_counters=carry_counters, extra_step=extra_step, timeout_terminates=timeout_terminates,
+            **batch_options,
+        )  # fmt: skip
+        mode = MODE_NAMES[_code("mode", mode, MODE_NAMES)]
+        return VersusBatch(rink, "mixed" if opponent == POOL else opponent, actions, mode)
     keep_mode, discrete = _one_for_all("keep_mode", keep_mode), _one_for_all("discrete", discrete)
     quirks = {"carry_counters": carry_counters, "extra_step": extra_step, "timeout_terminates": timeout_terminates}
     quirks = {name: _one_for_all(name, value) for name, value in quirks.items()}

@@ -18,7 +18,8 @@ def evaluate(player: Any, episodes: int | None, seed: int) -> tuple[str, dict[st
     """A line per opponent, and the same as a JSON value. The opponent of the lanes is replaced by each bot in turn."""
     results = {}
     for opponent in OPPONENTS:
-        batch = hockey(min(LANES, episodes or GAMES), **{**player.env, "opponent": opponent})
+        lanes = min(LANES, episodes or GAMES)
+        batch = hockey(lanes, **{"starter": both_sides(lanes), **player.env, "opponent": opponent})
         try:
             results[opponent] = summary(play_games(batch, player.act_in(batch), episodes or GAMES, seed))
         finally:
@@ -29,6 +30,11 @@ def evaluate(player: Any, episodes: int | None, seed: int) -> tuple[str, dict[st
         for opponent, r in results.items()
     ]
     return "\n".join([f"{player.world}, {player.name}", *lines]), {"against": results}
+
+
+def both_sides(lanes: int) -> list[str]:
+    """Who begins, lane by lane, so that both players begin equally often."""
+    return ["one", "two"] * (lanes // 2) + ["random"] * (lanes % 2)
 
 
 def play_games(batch: HockeyBatch, actor: Any, games: int, seed: int) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from shoal.errors import ConfigError, missing_extra
 DEFAULT = "agent"
 BUNDLED = files(__package__) / "agent.safetensors"
 BOTS = ("weak", "strong")
+STORED = Path(__file__).with_name("stored")
 
 
 def find_policy(name: str, env: dict[str, Any]) -> tuple[dict[str, Any], Callable[[Any], Any]]:
@@ -21,7 +23,32 @@ def find_policy(name: str, env: dict[str, Any]) -> tuple[dict[str, Any], Callabl
         return {"player": name}, SeatedBot
     if name == DEFAULT:
         return {}, lambda batch: Agent()
-    raise ConfigError(f"hockey has no policy {name!r}. Use 'agent', 'weak', 'strong', 'random', or name a run folder.")
+    stored = stored_policies()
+    if name in stored:
+        return {}, lambda batch: StoredActor(stored[name])
+    names = ", ".join(map(repr, (DEFAULT, *BOTS, *stored, "random")))
+    raise ConfigError(f"hockey has no policy {name!r}. Use {names}, or name a run folder.")
+
+
+def stored_policies() -> dict[str, Path]:
+    """Trained policies that come with Shoal, by name; each file says which command made it."""
+    return {path.stem: path for path in sorted(STORED.glob("*.safetensors"))}
+
+
+class StoredActor:
+    """A stored policy, as lanes ask it."""
+
+    def __init__(self, path: Path) -> None:
+        from shoal.agents.frozen import FrozenPolicy
+
+        self._policy = FrozenPolicy.load(path)
+
+    def __call__(self, obs: np.ndarray, info: dict[str, Any]) -> np.ndarray:
+        """[B, 18] -> [B, 4]."""
+        return self._policy(obs)
+
+    def forget(self, ended: np.ndarray) -> None:
+        """Nothing is remembered."""
 
 
 class SeatedBot:

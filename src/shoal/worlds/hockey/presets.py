@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
+OFF_POLICY = {
+    "num_steps": 16,
+    "updates_per_step": 0.125,
+    "warmup": 20_000,
+    "n_step": 3,
+    "lr": 1e-3,
+    "lr_final": 1e-4,
+    "hidden": (128, 128),
+    "scale_obs": True,
+}
+
 PRESETS: dict[str, dict[str, dict]] = {
     "hockey": {
         "ppo": {
@@ -20,6 +31,36 @@ PRESETS: dict[str, dict[str, dict]] = {
                 "normalise_reward": True,
                 "hidden": (128, 128),
             },
+        },
+        "sac": {
+            "num_envs": 64,
+            "total_steps": 2_000_000,
+            "eval_every": 100_000,
+            "eval_episodes": 100,
+            "checkpoint_every": 200_000,
+            "env": {"opponent": "mixed"},
+            "extra": {"mirror": True},
+            "algo": OFF_POLICY,
+        },
+        "dddqn": {
+            "num_envs": 64,
+            "total_steps": 2_000_000,
+            "eval_every": 100_000,
+            "eval_episodes": 100,
+            "checkpoint_every": 200_000,
+            "env": {"opponent": "mixed", "actions": "combined"},
+            "extra": {"mirror": True},
+            "algo": {**OFF_POLICY, "explore": 0.3, "reward_scale": 0.5},
+        },
+        "self-play": {
+            "num_envs": 64,
+            "total_steps": 1_000_000,
+            "eval_every": 100_000,
+            "eval_episodes": 100,
+            "checkpoint_every": 200_000,
+            "env": {"opponent": "pool"},
+            "extra": {"mirror": True, "both_players": True, "self_play": 0.6, "pool_every": 50_000},
+            "algo": {**OFF_POLICY, "lr": 5e-4},
         },
     },
 }

@@ -5,6 +5,8 @@ Candidates that exact search cannot prove within the same limits are not tried a
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from shoal.errors import ConfigError
@@ -16,6 +18,7 @@ from shoal.worlds.kg.outcomes import Outcomes, nothing_proved
 from shoal.worlds.kg.prover import OUT_OF_BUDGET, Prover
 from shoal.worlds.kg.proving import CachedPolicy
 
+SEARCHED_AT_ONCE = 5_000  # candidates of exact search between two reports
 _JOIN = {"sum": np.logaddexp, "max": np.maximum}
 
 
@@ -35,15 +38,19 @@ class BeamSearch:
         self._policy = CachedPolicy(network)
         self._prover = Prover(data.kb, max_atoms=options.max_atoms, budget=20_000, selection=options.selection)
 
-    def __call__(self, candidates: np.ndarray, num_queries: int = 128) -> Outcomes:
-        """Try to prove candidates [m, 3]."""
+    def __call__(
+        self, candidates: np.ndarray, show: Callable[[float], None] = lambda share: None, num_queries: int = 128
+    ) -> Outcomes:
+        """Try to prove candidates [m, 3], so many at a time; `show` is told the share that is done."""
         result = nothing_proved(len(candidates))
         result.log_prob[:] = -np.inf
-        exact = self._prover.prove(candidates, self.options.max_depth)
-        hopeful = np.flatnonzero((exact > 0) | (exact == OUT_OF_BUDGET))
-        for begin in range(0, len(hopeful), num_queries):
-            part = hopeful[begin : begin + num_queries]
-            self._chunk(candidates[part], part, result)
+        for begin in range(0, len(candidates), SEARCHED_AT_ONCE):
+            exact = self._prover.prove(candidates[begin : begin + SEARCHED_AT_ONCE], self.options.max_depth)
+            hopeful = begin + np.flatnonzero((exact > 0) | (exact == OUT_OF_BUDGET))
+            for first in range(0, len(hopeful), num_queries):
+                part = hopeful[first : first + num_queries]
+                self._chunk(candidates[part], part, result)
+            show(begin / len(candidates))
         result.log_prob[~result.success] = 0.0
         return result
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 import time
 from typing import Any
 
@@ -10,6 +11,11 @@ from shoal.errors import ConfigError
 from shoal.worlds.kg.ranking import MODES, EvalConfig, rank_queries
 
 DECODERS = ("greedy", "sample", "beam")
+TIES = {
+    "realistic": "half of the tied candidates count as better",
+    "optimistic": "none of the tied candidates counts as better",
+    "pessimistic": "all tied candidates count as better",
+}
 _COLUMNS = {
     "MRR": "mrr",
     "Hits@1": "hits@1",
@@ -104,8 +110,8 @@ def _proving(player: Any, decode: str, beam_width: int, pool_size: int, seed: in
     from shoal.worlds.kg.proving import run_policy
 
     drawn = seed if decode == "sample" else None
-    return lambda triples: run_policy(
-        network, batch.data, batch.options, triples, num_envs=pool_size, kge=batch.kge, sample_seed=drawn
+    return lambda triples, show: run_policy(
+        network, batch.data, batch.options, triples, num_envs=pool_size, kge=batch.kge, sample_seed=drawn, show=show
     )
 
 
@@ -115,12 +121,12 @@ class _progress:
     def __init__(self, title: str) -> None:
         from rich.progress import Progress
 
-        self._bar = Progress(transient=True)
-        self._task = self._bar.add_task(title, total=None)
+        self._bar = Progress(transient=True, disable=not sys.stdout.isatty())
+        self._task = self._bar.add_task(title, total=1.0)
 
     def __enter__(self) -> Any:
         self._bar.start()
-        return lambda done, total: self._bar.update(self._task, completed=done, total=total)
+        return lambda share: self._bar.update(self._task, completed=share)
 
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
@@ -135,10 +141,14 @@ def as_text(result: dict[str, Any]) -> str:
     table = Table("side", *_COLUMNS, box=None, header_style="bold", pad_edge=False)
     for side, numbers in (*result["sides"].items(), ("mean", result)):
         table.add_row(side, *[f"{numbers[column]:.3f}" for column in _COLUMNS.values()])
-    by_depth = ", ".join(f"{depth}: {share:.2f}" for depth, share in result["proved_by_depth"].items())
     console = Console(file=io.StringIO(), highlight=False, width=120)
     console.print(f"{result['data']} {result['split']}, {result['mode']}: {result['queries']} triples, {against}")
     console.print(table)
-    console.print(f"MRR {result['mrr_low']:.3f} to {result['mrr_high']:.3f} (95 %); ties {result['ties']}")
-    console.print(f"proved by annotated depth: {by_depth}  ({result['seconds']:.1f} s)")
+    interval = f"MRR {result['mrr_low']:.3f} to {result['mrr_high']:.3f} (95 %)"
+    console.print(f"{interval}; ties are {result['ties']}: {TIES[result['ties']]}")
+    if result["mode"] != "kge_only":
+        for by in ("depth", "predicate"):
+            shares = ", ".join(f"{name}: {share:.2f}" for name, share in result[f"proved_by_{by}"].items())
+            console.print(f"proved by {'annotated depth' if by == 'depth' else by}: {shares}")
+    console.print(f"{result['seconds']:.1f} s")
     return console.file.getvalue().rstrip()  # type: ignore[attr-defined]

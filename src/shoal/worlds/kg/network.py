@@ -73,8 +73,9 @@ class ProofNetwork(nn.Module):
         E, H = embedding_size, hidden[0]
         self.num_constants, self.num_regular, self.logit_bias = num_constants, num_regular, logit_bias
         self.predicate, self.term = (nn.Embedding(rows, E, padding_idx=0) for rows in (num_predicates, num_terms))
-        for table in (self.predicate, self.term):
-            nn.init.normal_(table.weight, std=1 / math.sqrt(E))
+        # constants that training never asks about stay as they are: small, so that they do not tip the scales
+        for table, scale in ((self.predicate, 1.0), (self.term, 0.1)):
+            nn.init.normal_(table.weight, std=scale / math.sqrt(E))
             nn.init.zeros_(table.weight[0])
         self.encode_atom, self.encode_state = AtomEncoder(atom_encoder, E), StateEncoder(state_encoder, E, max_atoms)
         self.trunk, self.value_trunk = (Trunk(E, H, len(hidden) - 1) for _ in range(2))
@@ -113,9 +114,13 @@ class ProofNetwork(nn.Module):
         return first, place
 
     def embed(self, rows: Tensor) -> Tensor:
-        """States [U, A, 3] -> [U, E]."""
-        atoms = self.encode_atom(self.predicate(rows[..., 0]), self.term(rows[..., 1]), self.term(rows[..., 2]))
-        return self.encode_state(atoms, rows[..., 0] > 0)
+        """States [U, A, 3] -> [U, E]. Only goals that exist are looked up: most states have one or two."""
+        present = rows[..., 0] > 0
+        goals = rows[present]
+        first, second = self.term(goals[:, 1:]).unbind(1)  # one look-up, so one gradient of the table's size
+        encoded = self.encode_atom(self.predicate(goals[:, 0]), first, second)
+        padded = encoded.new_zeros(*present.shape, encoded.shape[-1])
+        return self.encode_state(padded.index_put(torch.nonzero(present, as_tuple=True), encoded), present)
 
     def bias(self, goals: Tensor) -> Tensor:
         """What the KGE model adds to the logits of successors with these first goals [M, 3]."""

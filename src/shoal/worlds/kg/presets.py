@@ -5,44 +5,34 @@
 
 from __future__ import annotations
 
-_PPO = {"num_steps": 32, "epochs": 4, "minibatches": 8, "lr": 1e-3, "lr_final": 1e-4, "hidden": (128, 128, 128)}
-_LEARNING = {**_PPO, "entropy": 0.05, "entropy_final": 0.005, "value_clip": 0.2, "target_kl": 0.07}
+from typing import Any
+
+_LEARNING = {
+    "num_steps": 32,
+    "epochs": 4,
+    "minibatches": 4,
+    "lr": 1e-3,
+    "lr_final": 1e-4,
+    "hidden": (64, 64),
+    "entropy": 0.05,
+    "entropy_final": 0.005,
+    "value_clip": 0.2,
+    "target_kl": 0.07,
+}
+# resolving a goal with a constant first keeps states small: the network's cost follows the number of successors
+_LANES = {"end_action": True, "state_encoder": "role", "embedding_size": 32, "selection": "bound_first"}
+
+
+def _preset(total_steps: int, **env: Any) -> dict[str, Any]:
+    env = {**_LANES, **env}
+    return {"num_envs": 256, "total_steps": total_steps, "eval_episodes": 200, "env": env, "algo": _LEARNING}
+
 
 PRESETS: dict[str, dict[str, dict]] = {
     "kg": {
-        "ppo": {
-            "num_envs": 128,
-            "total_steps": 300_000,
-            "eval_episodes": 200,
-            "env": {"end_action": True, "max_depth": 10, "state_encoder": "role"},
-            "algo": _LEARNING,
-        },
-        "countries_s3": {
-            "num_envs": 128,
-            "total_steps": 600_000,
-            "eval_episodes": 200,
-            "env": {
-                "max_states": 20,
-                "max_depth": 10,
-                "end_action": True,
-                "corruption": ["tail"],
-                "state_encoder": "role",
-            },
-            "algo": _LEARNING,
-        },
-        "family": {
-            "num_envs": 128,
-            "total_steps": 1_500_000,
-            "eval_episodes": 200,
-            "env": {"max_states": 130, "max_depth": 6, "end_action": True, "state_encoder": "role"},
-            "algo": _LEARNING,
-        },
-        "wn18rr": {
-            "num_envs": 128,
-            "total_steps": 1_000_000,
-            "eval_episodes": 200,
-            "env": {"max_states": 64, "max_depth": 6, "end_action": True, "state_encoder": "role"},
-            "algo": _LEARNING,
-        },
+        "ppo": _preset(300_000, max_states=64, max_depth=10),
+        "countries_s3": _preset(400_000, max_states=20, max_depth=10, corruption=["tail"]),
+        "family": _preset(400_000, max_states=32, max_depth=4),
+        "wn18rr": _preset(400_000, max_states=32, max_depth=4, embedding_size=16),
     },
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -87,8 +89,12 @@ def run_policy(
     num_envs: int = 512,
     kge: object = None,
     sample_seed: int | None = None,
+    show: Callable[[float], None] = lambda share: None,
 ) -> Outcomes:
-    """Let the policy try to prove candidates [m, 3], greedily or with `sample_seed` by drawing its actions."""
+    """Let the policy try to prove candidates [m, 3], greedily or with `sample_seed` by drawing its actions.
+
+    `show` is told the share of candidates that lanes have taken.
+    """
     m = len(candidates)
     result = nothing_proved(m)
     if not m:
@@ -115,5 +121,6 @@ def run_policy(
             result.log_prob[item], result.success[item] = total[done], final["success"][done]
             result.length[item] = final["depth"][done]
             total[done] = 0.0
+            show(batch.source.cursor[0] / m)
     batch.close()
     return result

@@ -29,9 +29,11 @@ from shoal.worlds.kg.prover import Prover
 
 MODES = ("rl_only", "kge_only", "hybrid", "hybrid_bonus", "symbolic")
 CHUNK = 200_000  # candidates at once
+PROVED_AT_ONCE = 5_000  # candidates of exact search between two reports
 NEVER = -1e9  # what cannot be proved scores below everything that can
 
-Prove = Callable[[np.ndarray], Outcomes]  # candidates [m, 3] -> what became of them
+Share = Callable[[float], None]  # told how much of a task is done, from 0 to 1
+Prove = Callable[[np.ndarray, Share], Outcomes]  # candidates [m, 3] -> what became of them
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ def rank_queries(
     prove: Prove | None = None,
     kge: Any = None,
     options: KGOptions | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Share | None = None,
 ) -> dict[str, Any]:
     """Metrics per side and their mean, as a JSON value.
 
@@ -92,7 +94,7 @@ def rank_queries(
         prove: runs candidates through a policy, see `proving`; needed by the modes that prove.
         kge: a `KGE`; needed by the modes that ask one.
         options: limits of the symbolic search.
-        progress: called with the number of candidates done and their total.
+        progress: told the share that is done, again and again.
     """
     if config.needs_kge and kge is None:
         raise ConfigError(f"Mode {config.mode!r} asks a KGE model, but none was given. Pass one, or train it.")
@@ -101,10 +103,10 @@ def rank_queries(
     if not len(queries):
         raise ConfigError("There is no query to evaluate. Loosen the filters or name another split.")
     judge = Judge(data, config, prove, kge, options or KGOptions())
-    sides = {}
+    sides, show = {}, progress or (lambda share: None)
     for number, side in enumerate(config.sides):
         rng = np.random.default_rng([config.seed, number])
-        sides[side] = _rank_side(data, queries, side, config, judge, rng, number, progress)
+        sides[side] = _rank_side(data, queries, side, judge, rng, _part(show, number, len(config.sides)))
     return {
         "mode": config.mode,
         "ties": config.ties,
@@ -113,16 +115,13 @@ def rank_queries(
     }
 
 
-def _rank_side(
-    data: Dataset,
-    queries: Queries,
-    side: str,
-    config: EvalConfig,
-    judge: Judge,
-    rng: np.random.Generator,
-    number: int,
-    progress: Callable[[int, int], None] | None,
-) -> Side:
+def _part(show: Share, begin: float, whole: float, size: float = 1.0) -> Share:
+    """How to report the share of a part that begins after `begin` and is `size` out of `whole`."""
+    return lambda share: show((begin + size * share) / whole)
+
+
+def _rank_side(data: Dataset, queries: Queries, side: str, judge: Judge, rng: np.random.Generator, show: Share) -> Side:
+    config = judge.config
     widest = int(np.diff(data.domains.start).max()) if config.corruptions is None else config.corruptions
     chunk, parts = max(1, CHUNK // (1 + widest)), []
     for begin in range(0, len(queries), chunk):
@@ -130,9 +129,8 @@ def _rank_side(
         made = corrupt(data, true, side, config.corruptions, rng)
         triples = np.concatenate([true[:, None], made.triples], 1)
         valid = np.concatenate([np.ones((len(true), 1), np.bool_), made.valid], 1)
-        parts.append(judge(triples, valid))
-        if progress is not None:
-            progress(number * len(queries) + begin + len(true), len(config.sides) * len(queries))
+        parts.append(judge(triples, valid, _part(show, begin, len(queries), len(true))))
+        show((begin + len(true)) / len(queries))
     width = max(part.score.shape[1] for part in parts)
     merged = Side(*[np.concatenate([_widen(array, width) for array in arrays]) for arrays in _columns(parts)])
     merged.rank = ranks(merged.score, merged.valid, config.ties)
@@ -153,22 +151,22 @@ class Judge:
 
     def __init__(self, data: Dataset, config: EvalConfig, prove: Prove | None, kge: Any, options: KGOptions) -> None:
         self.config, self.prove, self.kge = config, prove, kge
-        self._symbolic = Prover(data.kb, max_atoms=options.max_atoms) if config.mode == "symbolic" else None
+        limits = {"max_atoms": options.max_atoms, "selection": options.selection}
+        self._symbolic = Prover(data.kb, **limits) if config.mode == "symbolic" else None  # type: ignore[arg-type]
         self._depth = options.max_depth
 
-    def __call__(self, triples: np.ndarray, valid: np.ndarray) -> Side:
+    def __call__(self, triples: np.ndarray, valid: np.ndarray, show: Share = lambda share: None) -> Side:
         """Candidates [m, 1 + k, 3] and which of them count [m, 1 + k]."""
         config = self.config
         log_kge = np.zeros(valid.shape)
         if config.needs_kge:
-            log_kge[valid] = self.kge.log_score(triples[valid])
+            log_kge[valid] = self.kge.ranking_score(triples[valid])
         asked = valid if config.prove_top is None else valid & _is_top(log_kge, valid, config.prove_top)
-        found = self._outcomes(triples[asked])
+        found = self._outcomes(triples[asked], show)
         proved, length, log_prob = np.zeros(valid.shape, np.bool_), np.zeros(valid.shape), np.zeros(valid.shape)
         proved[asked], length[asked], log_prob[asked] = found.success, found.length, found.log_prob
         if config.mode == "kge_only":
-            score = np.full(valid.shape, -np.inf)
-            score[valid] = self.kge.raw_score(triples[valid])  # k rises with it, and has no floor to tie at
+            score = log_kge
         elif config.mode == "symbolic":
             score = np.where(proved, -length, NEVER)
         elif config.mode == "rl_only":
@@ -180,13 +178,17 @@ class Judge:
             score = 2 * log_kge + np.where(proved, 1.0, -0.5)
         return Side(score, valid, proved, length)
 
-    def _outcomes(self, triples: np.ndarray) -> Outcomes:
+    def _outcomes(self, triples: np.ndarray, show: Share) -> Outcomes:
         if self._symbolic is not None:
-            steps = self._symbolic.prove(triples, self._depth)
+            parts = [np.zeros(0, np.int32)]
+            for begin in range(0, len(triples), PROVED_AT_ONCE):
+                parts.append(self._symbolic.prove(triples[begin : begin + PROVED_AT_ONCE], self._depth))
+                show(begin / len(triples))
+            steps = np.concatenate(parts)
             return Outcomes(np.zeros(len(steps)), steps > 0, np.maximum(steps, 0))
         if self.config.mode == "kge_only" or self.prove is None:
             return nothing_proved(len(triples))
-        return self.prove(triples)
+        return self.prove(triples, show)
 
 
 def _is_top(score: np.ndarray, valid: np.ndarray, top: int) -> np.ndarray:

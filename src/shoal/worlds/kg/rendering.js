@@ -9,7 +9,15 @@
       return text + "…";
     };
     const write = (text, x, y, color, weight = "") => { ctx.font = `${weight} ${12 * unit}px ui-monospace, monospace`; ctx.fillStyle = color; ctx.fillText(fit(text, w - x - left), x, y); };
-    let y = 24 * unit;
+    const wrap = (text, room) => {  // at most two lines, broken between goals
+      const lines = [""];
+      for (const part of text.split(/(?<= & )/)) {
+        if (lines.length < 2 && lines[0] && ctx.measureText(lines[0] + part).width > room) lines.push("");
+        lines[lines.length - 1] += part;
+      }
+      return lines;
+    };
+    let y = 40 * unit;  // below the player's own line
     write(`${frame.query}?`, left, y, c.ink, "bold");
     write(frame.label === 1 ? "true triple" : "corrupted", left, (y += line), c.muted);
     y += 0.6 * line;
@@ -20,10 +28,12 @@
     for (const [index, text, share] of frame.options) {
       y += 1.35 * line;
       if (y > h) break;
+      const chosen = index === action, x = left + 56 * unit;
       ctx.fillStyle = c.track; ctx.fillRect(left, y - 0.85 * line, 46 * unit, 1.1 * line);
-      ctx.fillStyle = index === action ? c.series[1] : c.faint; ctx.fillRect(left, y - 0.85 * line, 46 * unit * share, 1.1 * line);
+      ctx.fillStyle = chosen ? c.series[1] : c.faint; ctx.fillRect(left, y - 0.85 * line, 46 * unit * share, 1.1 * line);
       write(`${Math.round(100 * share)}%`, left + 6 * unit, y, c.ink);
-      write(text, left + 56 * unit, y, index === action ? c.ink : c.muted, index === action ? "bold" : "");
+      ctx.font = `${chosen ? "bold" : ""} ${12 * unit}px ui-monospace, monospace`;
+      wrap(text, w - x - left).forEach((part, k) => write(part, x, (y += k && line), chosen ? c.ink : c.muted, chosen ? "bold" : ""));
     }
   },
 }

@@ -13,16 +13,16 @@ POOL = synthetic_pool(synthetic_city())
 
 
 def answers(count, acceptance="limits", seed=0, customers=30):
-    """Customers, offers, answers and purposes of `count` random offers."""
+    """Customers, offers, answers, purposes and trips of `count` random offers."""
     rng = np.random.default_rng(seed)
     who, trip, action = rng.integers(0, customers, count), rng.integers(0, 40, count), rng.integers(0, 16, count)
     by_limits = accept_by_limits(POOL.limit[who, trip], action)
     accepted = by_limits if acceptance == "limits" else TYPE_ACCEPTS[POOL.type[who], action]
-    return who, action, accepted, POOL.purpose[who, trip]
+    return who, action, accepted, POOL.purpose[who, trip], trip
 
 
 def learner(said=None, interval=19_200, **settings):
-    return TypeLearner(30, interval, LearnerSettings(**settings), (said if said is not None else []).append)
+    return TypeLearner(30, 40, interval, LearnerSettings(**settings), (said if said is not None else []).append)
 
 
 @pytest.mark.parametrize(("acceptance", "share"), [("types", 0.97), ("limits", 0.90)])

@@ -12,7 +12,7 @@ from shoal.worlds.dvrp.offers import TYPE_ACCEPTS
 def test_the_latest_records_are_kept(sizes, capacity):
     records, everything = Records(capacity), np.arange(sum(sizes))
     for part in np.split(everything, np.cumsum(sizes)[:-1]):
-        records.add(part, part % 16, part % 2, part % 3)
+        records.add(part, part % 16, part % 2, part % 3, part % 5)
     latest = everything[-capacity:]
     assert len(records) == len(latest)
     assert sorted(records.data["customer"][: len(records)]) == latest.tolist()
@@ -20,6 +20,7 @@ def test_the_latest_records_are_kept(sizes, capacity):
     assert counts.sum() == len(latest)
     for customer in latest:
         assert counts[customer, customer % 3, customer % 16, customer % 2] == 1
+        assert records.trip_counts(len(everything), 5)[customer, customer % 5, customer % 16, customer % 2] == 1
     assert set(records.data) == set(FIELDS)
 
 
@@ -36,5 +37,5 @@ def test_the_filter_knows_pure_types():
     types = rng.integers(0, 4, 12)
     customer, action = rng.integers(0, 12, 2000), rng.integers(0, 16, 2000)
     records = Records()
-    records.add(customer, action, TYPE_ACCEPTS[types[customer], action], np.zeros(2000, int))
+    records.add(customer, action, TYPE_ACCEPTS[types[customer], action], np.zeros(2000, int), np.zeros(2000, int))
     assert posterior(records.counts(12)).argmax(1).tolist() == types.tolist()

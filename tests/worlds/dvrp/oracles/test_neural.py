@@ -5,16 +5,18 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import shoal  # noqa: E402
+from shoal.cli import main  # noqa: E402
 from shoal.errors import ConfigError  # noqa: E402
 from shoal.worlds.dvrp.city import synthetic_city  # noqa: E402
 from shoal.worlds.dvrp.config import Place, make_scenario  # noqa: E402
 from shoal.worlds.dvrp.fleet import Fleet  # noqa: E402
 from shoal.worlds.dvrp.instances import book  # noqa: E402
-from shoal.worlds.dvrp.oracles.neural import construction, decoding, training  # noqa: E402
+from shoal.worlds.dvrp.offers import NO_OFFER  # noqa: E402
+from shoal.worlds.dvrp.oracles.neural import construction, decoding, lessons, training  # noqa: E402
 from shoal.worlds.dvrp.oracles.neural.model import Architecture, AttentionModel  # noqa: E402
 from shoal.worlds.dvrp.oracles.neural.oracle import NeuralOracle, load_model, save_model  # noqa: E402
-from shoal.worlds.dvrp.oracles.ruin import RuinOracle  # noqa: E402
-from shoal.worlds.dvrp.solution import find_violations  # noqa: E402
+from shoal.worlds.dvrp.solution import find_violations, split_routes  # noqa: E402
 
 SCENARIO = make_scenario(Place(), Fleet())
 CITY = SCENARIO.city
@@ -75,25 +77,30 @@ def test_more_tries_are_never_worse():
 
 
 def test_every_good_plan_can_be_said():
-    """With hindsight, each choice of a plan by the compiled oracle is allowed by the witness mask."""
+    """Each choice of a plan by the compiled oracle is allowed by the witness mask, whoever began the plan."""
     cells, tw = some_sets(24, 15)
-    plan = training.canonical(RuinOracle(CITY, SCENARIO.fleet, 20).solve(cells, tw).routes, tw)
-    problem, _ = untrained().read(cells, tw, np.ones((24, 15), np.bool_))
-    sequence = torch.as_tensor(plan.astype(np.int64))
-    seen = decoding.replay(problem, sequence, hindsight=True)
-    chosen = seen.allowed.gather(2, sequence[:, : seen.allowed.shape[1], None])[..., 0]
+    begun = [split_routes(flat)[: row % 3] for row, flat in enumerate(untrained().solve(cells, tw).routes)]
+    lesson = lessons.complete(SCENARIO, 20, cells, tw, begun)
+    seen = decoding.replay(untrained().pose(cells, tw), torch.as_tensor(lesson.plan))
+    chosen = seen.view.allowed.gather(2, seen.chosen[..., None])[..., 0]
     assert chosen[seen.going].all()
-    assert not seen.going[:, -1].all() or seen.going.shape[1] == sequence.shape[1]
+    for row, flat in enumerate(lesson.plan):
+        routes = split_routes(flat)
+        assert routes[: len(begun[row])] == begun[row]
+        assert sorted(node for route in routes for node in route) == list(range(1, 31))
+        planned = [len(route) for route in routes[len(begun[row]) :]]
+        assert planned == sorted(planned, reverse=True)
+        assert lesson.skip[row] == sum(len(route) + 1 for route in begun[row])
 
 
 def test_replaying_a_sample_gives_its_probability():
     oracle = untrained()
     cells, tw = some_sets(6, 7)
-    plan, cost = training.sample_plans(oracle, cells, tw, 3, torch.Generator().manual_seed(0))
+    plan, cost = lessons.sample_plans(oracle, cells, tw, 3, torch.Generator().manual_seed(0))
     assert cost.shape == (6, 3)
-    log_prob, going = training.score_plans(oracle, cells, tw, plan, hindsight=False, samples=3)
-    assert (log_prob[going] > -50).all()  # no draw was forbidden
-    assert not log_prob[~going].any()
+    log_prob = training.score_plans(oracle, cells, tw, plan, samples=3)
+    assert (log_prob > -50).all()  # no draw was forbidden
+    assert (log_prob[:, 0] < 0).all()
     assert log_prob.requires_grad
 
 
@@ -108,12 +115,22 @@ def test_detours_of_moves_are_what_they_cost():
     torch.testing.assert_close(moves.features[:, 1::2, 4] * 10, alone.clamp(-20, 40))
 
 
+def test_a_move_knows_whom_it_makes_late():
+    cells, tw = some_sets(5, 6)
+    problem = untrained().pose(cells, tw)
+    moves = construction.look(problem, construction.begin(problem))
+    opens, closes, seconds = problem.opens, problem.closes, problem.seconds
+    for row in range(5):
+        for node in range(1, 13):
+            late = sum(opens[row, node] + seconds[row, node, p] > closes[row, p] for p in range(1, 13, 2))
+            assert moves.features[row, node, 7] * 5 == late
+
+
 def test_training_learns_and_checkpoints_carry_their_city(tmp_path):
-    said = []
-    config = training.TrainOracle(
-        customers=5, imitation_sets=512, imitation_passes=3, epochs=1, batches=3, batch_size=64, width=16
-    )
-    model = training.train(SCENARIO, config, said.append)
+    said, kept = [], []
+    config = training.TrainOracle(customers=5, lessons=10, plans=128, epochs=1, batches=3, batch_size=64, width=16)
+    model = training.train(SCENARIO, config, said.append, kept.append)
+    assert len(kept) == len(said) == 11
     gaps = [float(line.split("ruin-200 ")[1].split(" %")[0]) for line in said]
     losses = [float(line.split("loss ")[1].split(",")[0]) for line in said if "loss" in line]
     assert gaps[-1] < gaps[0]
@@ -136,6 +153,22 @@ def test_bad_options_are_refused():
     with pytest.raises(ConfigError, match="samples=0"):
         untrained(samples=0)
     with pytest.raises(ConfigError, match="leave nothing to do"):
-        training.TrainOracle(imitation_sets=0, epochs=0)
+        training.TrainOracle(lessons=0, epochs=0)
     with pytest.raises(ConfigError, match="does not divide"):
         training.TrainOracle(batch_size=10, samples=3)
+
+
+def test_the_command_writes_weights_that_an_environment_can_use(tmp_path, capsys):
+    first, second = tmp_path / "new" / "a.safetensors", tmp_path / "b.safetensors"
+    sizes = {"customers": 4, "lessons": 1, "plans": 32, "batch-size": 16, "epochs": 1, "batches": 1, "width": 16}
+    small = [word for name, value in sizes.items() for word in (f"--{name}", str(value))]
+    assert main(["oracle-train", "dvrp", *small, "--out", str(first)]) == 0
+    assert main(["oracle-train", "dvrp", *small, "--start", str(first), "--out", str(second)]) == 0
+    assert capsys.readouterr().out.count("greedy gap to ruin-200") == 4
+    env = shoal.make("dvrp", 3, customers=4, oracle="neural", oracle_checkpoint=str(second))
+    env.reset(seed=0)
+    for _ in range(4):
+        env.step([NO_OFFER] * 3)
+    assert env.oracle.stats.calls == 4
+    assert main(["oracle-train", "dvrp", *small, "--city-seed", "8", "--start", str(first)]) != 0
+    assert "was trained in city" in capsys.readouterr().err

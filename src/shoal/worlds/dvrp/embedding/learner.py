@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from shoal.errors import ConfigError
+from shoal.worlds.dvrp.embedding.habits import balance, learn_chances, no_idea
 from shoal.worlds.dvrp.embedding.model import TypeModel, fit
 from shoal.worlds.dvrp.embedding.records import FIELDS, NUM_TYPES, Records, posterior
 from shoal.worlds.dvrp.offers import ACTIONS, compute_masks_from_flexibility
@@ -31,6 +32,8 @@ class LearnerSettings:
     """The embedding model, the exact filter, or no learning: everything stays allowed."""
     use_purpose: bool = False
     """Read answers by type and purpose of the trip, instead of by type alone."""
+    balanced: bool = True
+    """Learn from the answers that all offers would have got, as far as trips are known, not from those made alone."""
     background: bool = False
     """Update in a thread of its own; the masks change when it is done, at the end of an epoch."""
     seed: int = 0
@@ -38,10 +41,10 @@ class LearnerSettings:
 
 
 class TypeLearner:
-    """Knows every customer's mask, and learns better ones from their answers."""
+    """Knows every customer's mask and the chances of offers on every trip, and learns better ones from answers."""
 
     def __init__(
-        self, num_customers: int, interval: int, settings: LearnerSettings, say: Callable[[str], None]
+        self, num_customers: int, num_trips: int, interval: int, settings: LearnerSettings, say: Callable[[str], None]
     ) -> None:
         """Update every `interval` environment steps; `say` is told one sentence about each update."""
         if interval < 1:
@@ -49,13 +52,14 @@ class TypeLearner:
         self.interval, self.settings, self._say = interval, settings, say
         self.records = Records()
         self.masks = np.ones((num_customers, len(ACTIONS)), np.bool_)
+        self.chances = no_idea(num_customers, num_trips)  # [K, M, 16]
         self.types = np.full(num_customers, -1)
         self.last_update = 0
         generator = torch.Generator().manual_seed(settings.seed)
         self.model = TypeModel(num_customers, generator)
         self.optimizer = torch.optim.Adam(self.model.parameters(), LEARNING_RATE)
         self._thread: threading.Thread | None = None
-        self._found: tuple[np.ndarray, np.ndarray, str] | None = None
+        self._found: tuple[np.ndarray, np.ndarray, np.ndarray, str] | None = None
 
     def maybe_update(self, total_steps: int) -> bool:
         """Update if it is time; returns whether the masks have changed."""
@@ -86,18 +90,24 @@ class TypeLearner:
                 f"different offers; {MIN_CUSTOMERS} and {MIN_ACTIONS} are needed."
             )
         else:
-            self._thread = threading.Thread(target=self._update, args=(counts, told), name="shoal-embedding")
+            size = self.chances.shape[:2]
+            trips, purposes = self.records.trip_counts(*size), self.records.purposes(*size)
+            arguments = (counts, told, trips, purposes)
+            self._thread = threading.Thread(target=self._update, args=arguments, name="shoal-embedding")
             self._thread.start()
 
-    def _update(self, counts: np.ndarray, told: np.ndarray) -> None:
+    def _update(self, counts: np.ndarray, told: np.ndarray, trips: np.ndarray, purposes: np.ndarray) -> None:
         records = f"{counts.sum():,} records of {told.sum()} customers"
+        chances = learn_chances(trips)
+        if self.settings.balanced:
+            counts = balance(trips, chances, purposes, counts.shape[1]) * told[:, None, None, None]
         if self.settings.method == "filter":
             types, words = posterior(counts, self.settings.use_purpose).argmax(1), "exact filter"
         else:
             result = fit(self.model, self.optimizer, counts, PASSES, self.settings.use_purpose)
             types = result.probabilities.argmax(1)
             words = f"loss {result.first_loss:.4f} to {result.last_loss:.4f}"
-        self._found = types, told, f"embedding: {records}, {words}"
+        self._found = types, told, chances, f"embedding: {records}, {words}"
 
     def _finish_update(self, wait: bool) -> bool:
         """Take over what an update has found, if it is done (or after waiting for it)."""
@@ -110,7 +120,7 @@ class TypeLearner:
         self._thread = None
         if self._found is None:  # the thread ended in an error, which it has printed
             raise ConfigError("The embedding update failed; its error is above.")
-        (types, told, words), self._found = self._found, None
+        (types, told, self.chances, words), self._found = self._found, None
         self.types = np.where(told, types, self.types)
         self.masks[told] = compute_masks_from_flexibility(types[told])
         self._say(f"{words}, flexibility distribution {self.flexibility_distribution().tolist()}")
@@ -125,7 +135,7 @@ class TypeLearner:
         for i, moments in self.optimizer.state_dict()["state"].items():
             state |= {f"optimizer.{i}.{name}": torch.as_tensor(value).clone() for name, value in moments.items()}
         state |= {f"records.{name}": self.records.data[name].copy() for name in FIELDS}
-        state["masks"], state["types"] = self.masks.copy(), self.types.copy()
+        state |= {name: getattr(self, name).copy() for name in ("masks", "types", "chances")}
         state["counters"] = np.array([self.records.total, self.last_update])
         return state
 
@@ -139,7 +149,8 @@ class TypeLearner:
         self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": moments})
         for name in FIELDS:
             self.records.data[name][:] = np.asarray(state[f"records.{name}"])
-        self.masks, self.types = np.asarray(state["masks"]).copy(), np.asarray(state["types"]).copy()
+        for name in ("masks", "types", "chances"):
+            setattr(self, name, np.asarray(state[name]).copy())
         self.records.total, self.last_update = (int(n) for n in np.asarray(state["counters"]))
 
 

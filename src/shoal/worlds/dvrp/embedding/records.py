@@ -9,14 +9,14 @@ from shoal.worlds.dvrp.pool import LIMITS
 
 CAPACITY = 64_000
 NUM_TYPES, NUM_ACTIONS, NUM_PURPOSES = 4, len(ACTIONS), LIMITS.shape[1]
-FIELDS = ("customer", "action", "accepted", "purpose")
+FIELDS = ("customer", "action", "accepted", "purpose", "trip")
 
 PURPOSE_ACCEPTS = accept_by_limits(LIMITS[:, :, None], np.arange(NUM_ACTIONS))
 """[4, 3, 16] bool: whether a type would accept an action on a trip of this purpose, by the table of limits."""
 
 
 class Records:
-    """The latest `capacity` answers: four integer arrays, the oldest overwritten."""
+    """The latest `capacity` answers: five integer arrays, the oldest overwritten."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self.capacity = capacity
@@ -26,9 +26,11 @@ class Records:
     def __len__(self) -> int:
         return min(self.total, self.capacity)
 
-    def add(self, customer: np.ndarray, action: np.ndarray, accepted: np.ndarray, purpose: np.ndarray) -> None:
-        """Append one record per entry, [B] each; customers count from 0."""
-        columns = (customer, action, accepted, purpose)
+    def add(
+        self, customer: np.ndarray, action: np.ndarray, accepted: np.ndarray, purpose: np.ndarray, trip: np.ndarray
+    ) -> None:
+        """Append one record per entry, [B] each; customers and their trips count from 0."""
+        columns = (customer, action, accepted, purpose, trip)
         count = len(customer)
         slots = (self.total + np.arange(count)) % self.capacity
         keep = slice(max(0, count - self.capacity), None)
@@ -41,9 +43,21 @@ class Records:
 
         Equal records have equal terms in any mean over records, so these counts are all that learning needs.
         """
-        size = len(self)
-        shape = (num_customers, NUM_PURPOSES, NUM_ACTIONS, 2)
-        columns = [self.data[name][:size] for name in ("customer", "purpose", "action", "accepted")]
+        return self._count("purpose", (num_customers, NUM_PURPOSES, NUM_ACTIONS, 2))
+
+    def trip_counts(self, num_customers: int, num_trips: int) -> np.ndarray:
+        """[K, M, 16, 2] how often each customer answered each offer, by trip: no, yes."""
+        return self._count("trip", (num_customers, num_trips, NUM_ACTIONS, 2))
+
+    def purposes(self, num_customers: int, num_trips: int) -> np.ndarray:
+        """[K, M] the purpose that each trip was recorded with, 0 where it was not."""
+        customer, trip, purpose = (self.data[name][: len(self)] for name in ("customer", "trip", "purpose"))
+        found = np.zeros((num_customers, num_trips), np.int64)
+        found[customer, trip] = purpose
+        return found
+
+    def _count(self, by: str, shape: tuple[int, ...]) -> np.ndarray:
+        columns = [self.data[name][: len(self)] for name in ("customer", by, "action", "accepted")]
         flat = np.ravel_multi_index(columns, shape)
         return np.bincount(flat, minlength=int(np.prod(shape))).reshape(shape)
 

@@ -18,6 +18,7 @@ from shoal.errors import ConfigError
 from shoal.worlds.kg.vocabulary import Vocabulary
 
 LOG_FLOOR = math.log(1e-9)
+LAST = -1e9  # where a ranking puts what the model does not know
 
 
 class RawModel(Protocol):
@@ -56,13 +57,18 @@ class KGE:
 
     @torch.no_grad()
     def raw_score(self, triples: np.ndarray) -> np.ndarray:
-        """Raw scores [m], -inf for what the model does not know: for ranking, where a floor would make ties."""
+        """Raw scores [m], -inf for what the model does not know."""
         parts = []
         for part in _chunks(triples):
             rows = torch.as_tensor(part).long()
             self._check(rows)
             parts.append(torch.where(self.model.knows(rows), self.model.raw(rows), -torch.inf))
         return torch.cat(parts).numpy() if parts else np.zeros(0, np.float32)
+
+    def ranking_score(self, triples: np.ndarray) -> np.ndarray:
+        """Log-probabilities [m] in double precision and without a floor, since a floor would make ties."""
+        raw = torch.as_tensor(self.raw_score(triples))
+        return F.logsigmoid(self._calibrated(raw)).clamp(min=LAST).numpy()
 
     def score(self, triples: np.ndarray) -> np.ndarray:
         """Probabilities [m] of triples [m, 3]."""

@@ -1,12 +1,16 @@
 """Embedding models. Entities and relations are the world's ids: row 0 is padding, relation p has its inverse at p + P.
 
-A model scores triples, and all tails of (head, relation) at once; heads are tails of the inverse relation.
+A relation moves the point of a head to where the tail should be; a model says how, and how near a tail is.
+m questions, k candidates, w numbers per entity, d per point.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from shoal.errors import unknown_name
 
@@ -14,46 +18,102 @@ INIT_SCALE = 1e-3
 
 
 class Embeddings(nn.Module):
-    """Tables shared by the models: `rank` complex numbers per entity, real parts first."""
+    """Tables and loss that the models share: `rank` complex numbers per entity, real parts first.
 
-    def __init__(self, num_entities: int, num_relations: int, rank: int, relation_width: int) -> None:
+    Calling a model gives the loss of a batch, so that `torch.func.functional_call` can put the few rows that a batch
+    uses in place of the table of entities.
+    """
+
+    usual_negatives = 200  # shared by a batch where there are too many entities for all of them
+
+    def __init__(self, num_entities: int, num_relations: int, entity_width: int, relation_width: int) -> None:
         super().__init__()
-        self.num_relations, self.rank = num_relations, rank
-        self.entity = nn.Parameter(torch.randn(num_entities + 1, 2 * rank))
-        self.relation = nn.Parameter(torch.randn(2 * num_relations + 1, relation_width))
+        self.num_relations = num_relations
+        self.entity = nn.Parameter(INIT_SCALE * torch.randn(num_entities + 1, entity_width))
+        self.relation = nn.Parameter(INIT_SCALE * torch.randn(2 * num_relations + 1, relation_width))
+
+    # ------------------------------------------------------------------ what a model is
+
+    def points(self, entity: Tensor) -> Tensor:
+        """Where entities [m] are, [m, d]."""
+        return self.entity[entity]
+
+    @abstractmethod
+    def move(self, points: Tensor, relation: Tensor) -> Tensor:
+        """Where the tails of heads at `points` [m, d] should be, by relations [m]."""
+
+    @abstractmethod
+    def move_back(self, points: Tensor, relation: Tensor) -> Tensor:
+        """Where the heads of tails at `points` [m, d] should be."""
+
+    @abstractmethod
+    def near(self, points: Tensor, rows: Tensor) -> Tensor:
+        """Scores [m, k] of the candidates with `rows` [k, w]."""
+
+    @abstractmethod
+    def fit(self, points: Tensor, rows: Tensor) -> Tensor:
+        """Scores [m] of one candidate each, with `rows` [m, w]."""
+
+    def penalty(self, head: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
+        """What is added to the loss of a batch, times a weight."""
+        return torch.zeros((), device=head.device)
+
+    # ------------------------------------------------------------------ what follows from it
+
+    def tails(self, head: Tensor, relation: Tensor) -> Tensor:
+        """[m, entities + 1] scores of all tails of (head, relation)."""
+        return self.near(self.move(self.points(head), relation), self.entity)
+
+    def heads(self, relation: Tensor, tail: Tensor) -> Tensor:
+        """[m, entities + 1] scores of all heads of (relation, tail)."""
+        return self.near(self.move_back(self.points(tail), relation), self.entity)
+
+    def triples(self, head: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
+        """[m] scores."""
+        return self.fit(self.move(self.points(head), relation), self.entity[tail])
 
     def inverse(self, relation: Tensor) -> Tensor:
         """The relation [m] read from tail to head."""
         return torch.where(relation > self.num_relations, relation - self.num_relations, relation + self.num_relations)
+
+    def forward(self, head: Tensor, relation: Tensor, tail: Tensor, negative: Tensor | None, weight: float) -> Tensor:
+        """The loss of walks: from `head` [b] along relations [b, L], by which one should come to tails [b, L].
+
+        Cross entropy of each tail among all entities, or among itself and `negative` [k], plus `weight` of the penalty.
+        """
+        points, loss = self.points(head), torch.zeros((), device=head.device)
+        for relations, tails in zip(relation.unbind(1), tail.unbind(1), strict=True):
+            points = self.move(points, relations)
+            loss = loss + self._cross_entropy(points, tails, negative)
+        return loss / relation.shape[1] + weight * self.penalty(head, relation[:, 0], tail[:, 0])
+
+    def _cross_entropy(self, points: Tensor, tail: Tensor, negative: Tensor | None) -> Tensor:
+        if negative is None:
+            return F.cross_entropy(self.near(points, self.entity)[:, 1:], tail - 1)
+        others = self.near(points, self.entity[negative]).masked_fill(negative == tail[:, None], -1e9)
+        true = self.fit(points, self.entity[tail])
+        return (torch.logaddexp(true, torch.logsumexp(others, 1)) - true).mean()
 
 
 class ComplEx(Embeddings):
     """Re <h, r, conj(t)> (Trouillon et al. 2016), with reciprocal relations and N3 (Lacroix et al. 2018)."""
 
     def __init__(self, num_entities: int, num_relations: int, rank: int) -> None:
-        super().__init__(num_entities, num_relations, rank, 2 * rank)
-        with torch.no_grad():
-            self.entity.mul_(INIT_SCALE)
-            self.relation.mul_(INIT_SCALE)
+        super().__init__(num_entities, num_relations, 2 * rank, 2 * rank)
 
-    def query(self, head: Tensor, relation: Tensor) -> Tensor:
-        """The vector [m, 2 rank] whose product with a tail is its score."""
-        (hr, hi), (rr, ri) = self.entity[head].chunk(2, -1), self.relation[relation].chunk(2, -1)
+    def move(self, points: Tensor, relation: Tensor) -> Tensor:
+        (hr, hi), (rr, ri) = points.chunk(2, -1), self.relation[relation].chunk(2, -1)
         return torch.cat([hr * rr - hi * ri, hr * ri + hi * rr], -1)
 
-    def scores(self, head: Tensor, relation: Tensor, tails: Tensor | None) -> Tensor:
-        """[m, k] scores of `tails` [k], or of all rows of the table."""
-        table = self.entity if tails is None else self.entity[tails]
-        return self.query(head, relation) @ table.T
+    def move_back(self, points: Tensor, relation: Tensor) -> Tensor:
+        (tr, ti), (rr, ri) = points.chunk(2, -1), self.relation[relation].chunk(2, -1)
+        return torch.cat([rr * tr + ri * ti, rr * ti - ri * tr], -1)
 
-    def heads(self, relation: Tensor, tail: Tensor) -> Tensor:
-        """[m, entities + 1] scores of all heads of (relation, tail)."""
-        (rr, ri), (tr, ti) = self.relation[relation].chunk(2, -1), self.entity[tail].chunk(2, -1)
-        return torch.cat([rr * tr + ri * ti, rr * ti - ri * tr], -1) @ self.entity.T
+    def near(self, points: Tensor, rows: Tensor) -> Tensor:
+        return points @ rows.T
 
-    def triples(self, head: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
-        """[m] scores."""
-        return (self.query(head, relation) * self.entity[tail]).sum(-1)
+    def fit(self, points: Tensor, rows: Tensor) -> Tensor:
+        return (points * rows).sum(-1)
 
     def penalty(self, head: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
         """N3: the mean cubed modulus of what a batch touches."""
@@ -68,35 +128,80 @@ class RotatE(Embeddings):
     """gamma - |h r - t|, relations are rotations (Sun et al. 2019) and their inverses the opposite ones."""
 
     MARGIN = 9.0
+    usual_negatives = 100  # a sum of moduli is no matrix product
 
     def __init__(self, num_entities: int, num_relations: int, rank: int) -> None:
-        super().__init__(num_entities, num_relations, rank, rank)
+        super().__init__(num_entities, num_relations, 2 * rank, rank)
         bound = (self.MARGIN + 2) / rank
         with torch.no_grad():
             self.entity.uniform_(-bound, bound)
             self.relation.uniform_(-torch.pi, torch.pi)
 
-    def turned(self, head: Tensor, relation: Tensor) -> Tensor:
-        """The head after the rotation, [m, 2 rank]."""
-        backwards = (relation > self.num_relations).unsqueeze(-1)
-        base = torch.where(relation > self.num_relations, relation - self.num_relations, relation)
-        phase = torch.where(backwards, -self.relation[base], self.relation[base])
-        (hr, hi), cosine, sine = self.entity[head].chunk(2, -1), phase.cos(), phase.sin()
-        return torch.cat([hr * cosine - hi * sine, hr * sine + hi * cosine], -1)
+    def move(self, points: Tensor, relation: Tensor) -> Tensor:
+        return _rotate(points, self._phase(relation))
 
-    def scores(self, head: Tensor, relation: Tensor, tails: Tensor | None) -> Tensor:
-        table = self.entity if tails is None else self.entity[tails]
-        return self.MARGIN - _distance(self.turned(head, relation).unsqueeze(1), table.unsqueeze(0))
+    def move_back(self, points: Tensor, relation: Tensor) -> Tensor:
+        return _rotate(points, -self._phase(relation))
+
+    def near(self, points: Tensor, rows: Tensor) -> Tensor:
+        return self.MARGIN - _distance(points.unsqueeze(1), rows.unsqueeze(0))
+
+    def fit(self, points: Tensor, rows: Tensor) -> Tensor:
+        return self.MARGIN - _distance(points, rows)
+
+    def _phase(self, relation: Tensor) -> Tensor:
+        backwards = (relation > self.num_relations).unsqueeze(-1)
+        base = self.relation[torch.where(relation > self.num_relations, relation - self.num_relations, relation)]
+        return torch.where(backwards, -base, base)
+
+
+class RotE(Embeddings):
+    """-|h r + d - t|^2 plus a bias of t: relations rotate and shift (Chami et al. 2020). The bias is the last column.
+
+    Squared distances are a matrix product and two norms, so this costs what ComplEx does. Walks keep their meaning in
+    it, which places entities near those that several facts away belong to them.
+    """
+
+    def __init__(self, num_entities: int, num_relations: int, rank: int) -> None:
+        super().__init__(num_entities, num_relations, 2 * rank + 1, 3 * rank)
+        self.rank = rank
+        with torch.no_grad():
+            self.relation[:, :rank].uniform_(-torch.pi, torch.pi)
+
+    def points(self, entity: Tensor) -> Tensor:
+        return self.entity[entity][:, :-1]
+
+    def move(self, points: Tensor, relation: Tensor) -> Tensor:
+        phase, shift = self._parts(relation)
+        return _rotate(points, phase) + shift
+
+    def move_back(self, points: Tensor, relation: Tensor) -> Tensor:
+        phase, shift = self._parts(relation)
+        return _rotate(points - shift, -phase)
+
+    def near(self, points: Tensor, rows: Tensor) -> Tensor:
+        places = rows[:, :-1]
+        squared = (points**2).sum(-1, keepdim=True) + (places**2).sum(-1) - 2 * points @ places.T
+        return rows[:, -1] - squared
+
+    def fit(self, points: Tensor, rows: Tensor) -> Tensor:
+        return rows[:, -1] - ((points - rows[:, :-1]) ** 2).sum(-1)
 
     def heads(self, relation: Tensor, tail: Tensor) -> Tensor:
-        return self.scores(tail, self.inverse(relation), None)
-
-    def triples(self, head: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
-        return self.MARGIN - _distance(self.turned(head, relation), self.entity[tail])
+        return super().heads(relation, tail) - self.entity[:, -1] + self.entity[tail][:, -1:]
 
     def penalty(self, head: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
-        """Rotations need no regulariser."""
-        return torch.zeros((), device=head.device)
+        """The mean squared distance from the middle of what a batch touches."""
+        return (self.points(head) ** 2 + self.points(tail) ** 2).sum() / len(head)
+
+    def _parts(self, relation: Tensor) -> tuple[Tensor, Tensor]:
+        rows = self.relation[relation]
+        return rows[:, : self.rank], rows[:, self.rank :]
+
+
+def _rotate(points: Tensor, phase: Tensor) -> Tensor:
+    (real, imaginary), cosine, sine = points.chunk(2, -1), phase.cos(), phase.sin()
+    return torch.cat([real * cosine - imaginary * sine, real * sine + imaginary * cosine], -1)
 
 
 def _distance(one: Tensor, other: Tensor) -> Tensor:
@@ -104,10 +209,10 @@ def _distance(one: Tensor, other: Tensor) -> Tensor:
     return (real**2 + imaginary**2 + 1e-12).sqrt().sum(-1)
 
 
-MODELS: dict[str, type[ComplEx] | type[RotatE]] = {"complex": ComplEx, "rotate": RotatE}
+MODELS: dict[str, type[ComplEx] | type[RotatE] | type[RotE]] = {"complex": ComplEx, "rotate": RotatE, "rote": RotE}
 
 
-def make_model(name: str, num_entities: int, num_relations: int, rank: int) -> ComplEx | RotatE:
+def make_model(name: str, num_entities: int, num_relations: int, rank: int) -> Embeddings:
     """A fresh model by name."""
     if name not in MODELS:
         raise unknown_name("KGE model", name, MODELS, "`shoal.worlds.kg.kge.models`")

@@ -13,12 +13,12 @@ from typing import Literal
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional as F
+from torch.func import functional_call
 
 from shoal.errors import ConfigError
 from shoal.worlds.kg.dataset import Dataset
 from shoal.worlds.kg.kge.engine import KGE
-from shoal.worlds.kg.kge.models import ComplEx, RotatE, make_model
+from shoal.worlds.kg.kge.models import Embeddings, make_model
 from shoal.worlds.kg.negatives import corrupt
 
 ALL_BELOW = 5_000  # entities up to which every one is a candidate
@@ -28,7 +28,7 @@ ALL_BELOW = 5_000  # entities up to which every one is a candidate
 class KGEConfig:
     """How an embedding model is trained."""
 
-    model: Literal["complex", "rotate"] = "complex"
+    model: Literal["complex", "rotate", "rote"] = "complex"
     rank: int = 100
     """Complex numbers per entity."""
     epochs: int = 30
@@ -38,11 +38,13 @@ class KGEConfig:
     regulariser: float = 1e-2
     """Weight of the model's own penalty."""
     num_negatives: int | None = None
-    """Shared negatives per batch; none is all entities where these are few, else 1000."""
+    """Shared negatives per batch; none is all entities where these are few, else what suits the model."""
+    walk_length: int = 1
+    """Facts per question; from 2 on, random walks are asked too, whose ends must be found (Guu et al. 2015)."""
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("rank", "epochs", "batch_size"):
+        for name in ("rank", "epochs", "batch_size", "walk_length"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name}={getattr(self, name)} leaves nothing to train. It must be at least 1.")
         if self.num_negatives is not None and self.num_negatives < 1:
@@ -52,7 +54,7 @@ class KGEConfig:
 class OwnModel:
     """A model of ours as `KGE` asks it: the mean of a triple's score read from head to tail and from tail to head."""
 
-    def __init__(self, model: ComplEx | RotatE, config: KGEConfig) -> None:
+    def __init__(self, model: Embeddings, config: KGEConfig) -> None:
         self.model, self.config = model, config
 
     def raw(self, triples: Tensor) -> Tensor:
@@ -60,7 +62,7 @@ class OwnModel:
         return (self.model.triples(h, p, t) + self.model.triples(t, self.model.inverse(p), h)) / 2
 
     def raw_tails(self, head: Tensor, predicate: Tensor) -> Tensor:
-        forward = self.model.scores(head, predicate, None)[:, 1:]
+        forward = self.model.tails(head, predicate)[:, 1:]
         backward = self.model.heads(self.model.inverse(predicate), head)[:, 1:]
         return (forward + backward) / 2
 
@@ -81,19 +83,11 @@ def train_kge(
         torch.manual_seed(config.seed)
         facts = data.kb.facts
         model = make_model(config.model, facts.num_constants, facts.num_predicates, config.rank)
-    triples = torch.as_tensor(facts.triples).long()
-    p, h, t = triples.unbind(-1)
-    questions = torch.cat([torch.stack([h, p, t], 1), torch.stack([t, model.inverse(p), h], 1)])
-    optimizer = torch.optim.Adagrad(model.parameters(), lr=config.lr)
+    questions = _questions(torch.as_tensor(facts.triples).long(), model)
+    learner = Learner(model, Walks(questions, facts.num_constants), config, generator)
     for epoch in range(config.epochs):
-        total = 0.0
         order = torch.randperm(len(questions), generator=generator)
-        for rows in order.split(config.batch_size):
-            loss = batch_loss(model, questions[rows], config, generator)
-            optimizer.zero_grad(set_to_none=True)
-            loss.backward()
-            optimizer.step()
-            total += float(loss.detach()) * len(rows)
+        total = sum(learner.learn(questions[rows]) * len(rows) for rows in order.split(config.batch_size))
         if progress is not None:
             progress(epoch + 1, total / len(questions))
     kge = KGE(OwnModel(model.eval(), config), data.kb.vocabulary)
@@ -101,23 +95,76 @@ def train_kge(
     return kge
 
 
-def batch_loss(model: ComplEx | RotatE, rows: Tensor, config: KGEConfig, generator: torch.Generator) -> Tensor:
-    """Cross entropy of the tails of rows [b, 3] (head, relation, tail), plus the regulariser."""
-    head, relation, tail = rows.unbind(-1)
-    num_entities = len(model.entity) - 1
-    wanted = config.num_negatives or (None if num_entities <= ALL_BELOW else 1000)
-    if wanted is None:
-        scores = model.scores(head, relation, None)[:, 1:]
-        loss = F.cross_entropy(scores, tail - 1)
-    else:
-        negative = torch.randint(1, num_entities + 1, (wanted,), generator=generator)
-        scores = model.scores(head, relation, negative)
-        scores = scores.masked_fill(negative == tail[:, None], -1e9)
-        true = model.triples(head, relation, tail)
-        # each of the others stands for many, as in a softmax over everything
-        others = torch.logsumexp(scores, 1) + float(np.log(max(1.0, num_entities / wanted)))
-        loss = (torch.logaddexp(true, others) - true).mean()
-    return loss + config.regulariser * model.penalty(head, relation, tail)
+def _questions(triples: Tensor, model: Embeddings) -> Tensor:
+    """Facts [F, 3] as (head, relation, tail), and read backwards: [2 F, 3]."""
+    p, h, t = triples.unbind(-1)
+    return torch.cat([torch.stack([h, p, t], 1), torch.stack([t, model.inverse(p), h], 1)])
+
+
+class Walks:
+    """Random walks over the facts, in both directions."""
+
+    def __init__(self, questions: Tensor, num_entities: int) -> None:
+        self._sorted = questions[torch.argsort(questions[:, 0], stable=True)]
+        self._count = torch.bincount(questions[:, 0], minlength=num_entities + 1)
+        self._start = torch.cumsum(self._count, 0) - self._count
+
+    def extend(self, questions: Tensor, length: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """Go on from the tails of questions [b, 3] at random: relations and tails [b, length], theirs first."""
+        relation, tail = [questions[:, 1]], [questions[:, 2]]
+        for _ in range(length - 1):
+            here = tail[-1]  # has at least the fact that led there
+            chance = torch.rand(len(here), generator=generator)
+            edge = self._sorted[self._start[here] + (chance * self._count[here]).long()]
+            relation.append(edge[:, 1])
+            tail.append(edge[:, 2])
+        return torch.stack(relation, 1), torch.stack(tail, 1)
+
+
+class Learner:
+    """Takes gradient steps that cost as much as the rows a batch uses, however many entities there are."""
+
+    def __init__(self, model: Embeddings, walks: Walks, config: KGEConfig, generator: torch.Generator) -> None:
+        self.model, self.walks, self.config, self.generator = model, walks, config, generator
+        self.entities = RowAdagrad(model.entity, config.lr)
+        self.relations = RowAdagrad(model.relation, config.lr)
+        few = len(model.entity) <= ALL_BELOW
+        self.num_negatives = config.num_negatives or (None if few else model.usual_negatives)
+
+    def learn(self, questions: Tensor) -> float:
+        """One step on questions [b, 3] (head, relation, tail); returns the loss."""
+        head = questions[:, 0]
+        relation, tail = self.walks.extend(questions, self.config.walk_length, self.generator)
+        if self.num_negatives is None:
+            used, negative = torch.arange(len(self.model.entity)), None
+        else:
+            drawn = torch.randint(1, len(self.model.entity), (self.num_negatives,), generator=self.generator)
+            used, place = torch.unique(torch.cat([head, tail.flatten(), drawn]), return_inverse=True)
+            head, tail, negative = place.split([len(head), tail.numel(), len(drawn)])
+            tail = tail.view_as(relation)
+        rows = self.model.entity.detach()[used].requires_grad_()
+        arguments = (head, relation, tail, negative, self.config.regulariser)
+        loss = functional_call(self.model, {"entity": rows}, arguments)
+        loss.backward()
+        assert rows.grad is not None
+        assert self.model.relation.grad is not None
+        self.entities.step(used, rows.grad)
+        self.relations.step(torch.arange(len(self.model.relation)), self.model.relation.grad)
+        self.model.relation.grad = None
+        return float(loss.detach())
+
+
+class RowAdagrad:
+    """Adagrad (Duchi et al. 2011) for rows of a table: those without a gradient stay, so they need not be touched."""
+
+    def __init__(self, table: Tensor, lr: float) -> None:
+        self.table, self.lr, self.squares = table.detach(), lr, torch.zeros_like(table)
+
+    def step(self, rows: Tensor, grad: Tensor) -> None:
+        """Descend along `grad` [k, ...] of the distinct `rows` [k]."""
+        squares = self.squares[rows].addcmul_(grad, grad)
+        self.squares[rows] = squares
+        self.table[rows] -= self.lr * grad / (squares.sqrt() + 1e-10)
 
 
 def calibrate(kge: KGE, data: Dataset, seed: int) -> None:

@@ -9,7 +9,7 @@ end. B rows, N = 2n + 1 nodes, C seats. Times are float32 seconds: whole numbers
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -17,7 +17,7 @@ from torch import Tensor
 from shoal.worlds.dvrp.city import DAY
 
 NUM_MOVE_FEATURES = 9
-NUM_CONTEXT = 5
+NUM_CONTEXT = 7
 _FAR = 1e9
 
 
@@ -26,6 +26,9 @@ class Problem(NamedTuple):
 
     seconds: Tensor  # [B, N, N]
     price: Tensor  # [B, N, N] km or minutes
+    seconds_to: Tensor  # [B, N, N], the same by destination: rows are read far more quickly than columns
+    price_to: Tensor  # [B, N, N]
+    leave_by: Tensor  # [B, N, n] when service at every node must have begun to reach every pickup in time
     opens: Tensor  # [B, N]
     closes: Tensor  # [B, N] latest start of service from which the depot is still reached by midnight
     wanted: Tensor  # [B, N] bool: nodes to be served
@@ -35,9 +38,9 @@ class Problem(NamedTuple):
 
     def map_rows(self, change: Callable[[Tensor], Tensor]) -> Problem:
         """The same problem with every tensor changed, e.g. some rows of it."""
-        tensors = (self.seconds, self.price, self.opens, self.closes, self.wanted)
-        seconds, price, opens, closes, wanted = map(change, tensors)
-        return self._replace(seconds=seconds, price=price, opens=opens, closes=closes, wanted=wanted)
+        tensors = {name: part for name, part in self._asdict().items() if isinstance(part, Tensor)}
+        parts: dict[str, Any] = {name: change(part) for name, part in tensors.items()}
+        return self._replace(**parts)
 
 
 class State(NamedTuple):
@@ -58,6 +61,7 @@ class Moves(NamedTuple):
     arrival: Tensor  # [B, N] start of service at every node if it is next
     slot: Tensor  # [B, n] where the dropoff of every pickup would enter the witness order
     features: Tensor  # [B, N, NUM_MOVE_FEATURES] of every node as the next stop
+    reachable: Tensor  # [B] how many waiting pickups this vehicle could still drive to
 
 
 def make_problem(
@@ -75,7 +79,9 @@ def make_problem(
     seconds, price = seconds[pairs], price[pairs]
     home = DAY - service - seconds[:, :, 0]
     closes = torch.minimum(tw[..., 1], home)
-    return Problem(seconds, price, tw[..., 0], closes, wanted, capacity, service, fleet)
+    seconds_to, price_to = seconds.transpose(1, 2).contiguous(), price.transpose(1, 2).contiguous()
+    leave_by = closes[:, None, 1::2] - seconds[:, :, 1::2] - service
+    return Problem(seconds, price, seconds_to, price_to, leave_by, tw[..., 0], closes, wanted, capacity, service, fleet)
 
 
 def begin(problem: Problem) -> State:
@@ -123,6 +129,8 @@ def look(problem: Problem, state: State) -> Moves:
     alone = problem.price[:, 0] + problem.price[:, :, 0]
     ready = torch.zeros_like(drive_c)
     ready[:, 2::2] = 1.0
+    reachable = state.left[:, 1::2] & (arrival[:, 1::2] <= problem.closes[:, 1::2])
+    missed = (arrival[..., None] > problem.leave_by).float() @ reachable.float()[..., None]
     features = [
         drive_s / 1800,
         (waiting / 3600).clamp(max=3),
@@ -131,22 +139,23 @@ def look(problem: Problem, state: State) -> Moves:
         (extra / 10).clamp(-2, 4),
         (extra - alone) / 10,
         ready,
-        at_depot[:, None].float().expand_as(drive_c),
+        missed.squeeze(-1) / 5,
         (arrival / 3600).clamp(max=24) / 12 - 1,
     ]
-    return Moves(allowed, arrival, slot, torch.stack(features, -1))
+    return Moves(allowed, arrival, slot, torch.stack(features, -1), reachable.sum(1))
 
 
-def context(problem: Problem, state: State) -> Tensor:
-    """[B, NUM_CONTEXT] numbers about the vehicle under way."""
-    total = problem.wanted.sum(1).clamp(min=1)
+def context(problem: Problem, state: State, moves: Moves) -> Tensor:
+    """[B, NUM_CONTEXT] numbers about the vehicle under way and the work that is left."""
     return torch.stack(
         [
             state.clock / 43_200 - 1,
             (state.aboard > 0).sum(1) / problem.capacity,
-            state.vehicles / 5.0,
+            ((problem.fleet - state.vehicles) / 5).clamp(min=-1, max=1),
             (state.vehicles >= problem.fleet).float(),
-            state.left.sum(1) / total,
+            (state.here == 0).float(),
+            state.left[:, 1::2].sum(1) / 15 - 1,
+            moves.reachable / 15 - 1,
         ],
         1,
     )
@@ -171,10 +180,10 @@ def _pickups(problem: Problem, state: State, arrival: Tensor, latest: Tensor) ->
     seconds, price, service, aboard = problem.seconds, problem.price, problem.service, state.aboard
     opens_d, closes_d = problem.opens[:, 2::2], problem.closes[:, 2::2]
     base = _row(price, state.here)[:, 1::2] - _hop(price, state.here, aboard[:, 0])[:, None]
-    to_first = _column(price, aboard[:, 0])[:, 1::2]
+    to_first = _row(problem.price_to, aboard[:, 0])[:, 1::2]
     reach_s = seconds[:, 1::2, 2::2].diagonal(dim1=1, dim2=2)  # from the place before the dropoff to the dropoff
     reach_c = price[:, 1::2, 2::2].diagonal(dim1=1, dim2=2)
-    hop_s = _column(seconds, aboard[:, 0])[:, 1::2]  # from the place before the k-th on board to the k-th
+    hop_s = _row(problem.seconds_to, aboard[:, 0])[:, 1::2]  # from the place before the k-th on board to the k-th
     hop_c = to_first
 
     best, slot = torch.full_like(arrival, _FAR), torch.zeros_like(arrival, dtype=torch.long)
@@ -182,9 +191,9 @@ def _pickups(problem: Problem, state: State, arrival: Tensor, latest: Tensor) ->
     for k in range(problem.capacity):
         node = aboard[:, k]
         start = torch.maximum(clock + reach_s, opens_d)
-        then = start + service + _column(seconds, node)[:, 2::2]
+        then = start + service + _row(problem.seconds_to, node)[:, 2::2]
         fits = on_time & (start <= closes_d) & (then <= latest[:, k, None])
-        extra = base + to_first + reach_c + _column(price, node)[:, 2::2] - hop_c
+        extra = base + to_first + reach_c + _row(problem.price_to, node)[:, 2::2] - hop_c
         better = fits & (extra < best)
         best = torch.where(better, extra, best)
         slot = torch.where(better, k, slot)
@@ -264,12 +273,8 @@ def _remove(aboard: Tensor, node: Tensor, drop: Tensor) -> Tensor:
 
 def _row(matrix: Tensor, node: Tensor) -> Tensor:
     """matrix [B, N, N], node [B] -> [B, N]: from that node to all."""
-    return matrix[torch.arange(len(node), device=node.device), node]
-
-
-def _column(matrix: Tensor, node: Tensor) -> Tensor:
-    """matrix [B, N, N], node [B] -> [B, N]: from all to that node."""
-    return matrix[torch.arange(len(node), device=node.device), :, node]
+    rows, nodes = matrix.shape[:2]
+    return matrix.flatten(0, 1).index_select(0, node + torch.arange(0, rows * nodes, nodes, device=node.device))
 
 
 def _hop(matrix: Tensor, start: Tensor, end: Tensor) -> Tensor:

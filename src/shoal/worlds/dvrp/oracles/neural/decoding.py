@@ -10,7 +10,7 @@ from torch import Tensor
 
 from shoal.worlds.dvrp.oracles.neural import construction
 from shoal.worlds.dvrp.oracles.neural.construction import Moves, Problem, State
-from shoal.worlds.dvrp.oracles.neural.model import AttentionModel, Memory
+from shoal.worlds.dvrp.oracles.neural.model import AttentionModel, Memory, View
 
 Noise = Callable[[int, Tensor, int], Tensor]
 """(step, rows [R], number of nodes N) -> [R, N] Gumbel noise: the argmax of logits plus noise is a draw."""
@@ -25,13 +25,10 @@ class Routes(NamedTuple):
 
 
 class Replay(NamedTuple):
-    """Everything that the decoder sees at every step of given sequences, [B, T, ...]."""
+    """Given sequences, as the decoder would have seen them being built."""
 
-    here: Tensor
-    aboard: Tensor
-    numbers: Tensor
-    moves: Tensor
-    allowed: Tensor
+    view: View  # [B, T, ...]
+    chosen: Tensor  # [B, T] the next stop
     going: Tensor  # [B, T] bool: the row was not finished yet
 
 
@@ -72,9 +69,14 @@ def rollout(
 
 def _score(model: AttentionModel, memory: Memory, problem: Problem, state: State, moves: Moves) -> Tensor:
     """[B, N] logits of the next stop."""
-    numbers = construction.context(problem, state)
-    now = (state.here, state.aboard, numbers, moves.features, moves.allowed)
-    return model.decode(memory, *(tensor[:, None] for tensor in now))[:, 0]
+    view = View(*(tensor[:, None] for tensor in _see(problem, state, moves)))
+    return model.decode(memory, view)[:, 0]
+
+
+def _see(problem: Problem, state: State, moves: Moves) -> View:
+    """What the decoder sees now, without the axis of moments."""
+    numbers = construction.context(problem, state, moves)
+    return View(state.here, state.aboard, state.left, numbers, moves.features, moves.allowed)
 
 
 def _select(keep: Tensor, problem: Problem, state: State, memory: Memory, whole: Tensor) -> tuple:
@@ -83,36 +85,47 @@ def _select(keep: Tensor, problem: Problem, state: State, memory: Memory, whole:
 
 
 @torch.no_grad()
-def replay(problem: Problem, sequence: Tensor, hindsight: bool) -> Replay:
-    """What the decoder would have seen while building `sequence` [B, T].
+def replay(problem: Problem, sequence: Tensor) -> Replay:
+    """What the decoder would have seen while building `sequence` [B, T], which may come from anybody.
 
-    With `hindsight` the witness order is the order in which the sequence really drops off, so that any feasible plan
-    can be replayed; without it, the order that `rollout` would have kept.
+    The witness order is the one that `rollout` would have kept. Where that forbids what the sequence does, it gives
+    way to the order in which the sequence really drops off, under which any feasible plan is allowed.
     """
     state = construction.begin(problem)
     when = torch.zeros_like(problem.opens, dtype=torch.long)
     when.scatter_(1, sequence, torch.arange(sequence.shape[1], device=sequence.device).expand_as(sequence))
     when[:, 0] = sequence.shape[1]  # free places come last
-    steps: list[tuple[Tensor, ...]] = []
+    views, going = [], []
     for t in range(sequence.shape[1]):
-        going = ~construction.is_done(state)
-        if not going.any():
+        open_rows = ~construction.is_done(state)
+        if not open_rows.any():
             break
-        moves = construction.look(problem, state)
-        numbers = construction.context(problem, state)
-        steps.append((state.here, state.aboard, numbers, moves.features, moves.allowed, going))
-        state = construction.advance(problem, state, moves, sequence[:, t])
-        if hindsight:
-            order = when.gather(1, state.aboard).sort(dim=1, stable=True).indices
-            state = state._replace(aboard=state.aboard.gather(1, order))
-    return Replay(*(torch.stack(column, 1) for column in zip(*steps, strict=True)))
+        node = sequence[:, t]
+        state, moves = _look_for(problem, state, node, when)
+        views.append(_see(problem, state, moves))
+        going.append(open_rows)
+        state = construction.advance(problem, state, moves, node)
+    view = View(*(torch.stack(column, 1) for column in zip(*views, strict=True)))
+    return Replay(view, sequence[:, : len(views)], torch.stack(going, 1))
 
 
-def log_prob(model: AttentionModel, memory: Memory, seen: Replay, sequence: Tensor) -> Tensor:
-    """[B, T] log-probability of every choice in `sequence`, 0 where the row was finished; differentiable."""
-    logits = model.decode(memory, *seen[:5])
-    chosen = sequence[:, : logits.shape[1], None]
-    return logits.log_softmax(-1).gather(-1, chosen)[..., 0] * seen.going
+def _look_for(problem: Problem, state: State, node: Tensor, when: Tensor) -> tuple[State, Moves]:
+    """The moves, with a witness order under which `node` [B] is one of them; `when` [B, N] says who leaves when."""
+    moves = construction.look(problem, state)
+    stuck = ~moves.allowed.gather(1, node[:, None])[:, 0]
+    if not stuck.any():
+        return state, moves
+    order = when.gather(1, state.aboard).sort(dim=1, stable=True).indices
+    state = state._replace(aboard=torch.where(stuck[:, None], state.aboard.gather(1, order), state.aboard))
+    rows = stuck.nonzero()[:, 0]
+    again = construction.look(problem.map_rows(lambda tensor: tensor[rows]), State(*(t[rows] for t in state)))
+    return state, Moves(*(old.index_copy(0, rows, new) for old, new in zip(moves, again, strict=True)))
+
+
+def log_prob(model: AttentionModel, memory: Memory, seen: Replay) -> Tensor:
+    """[B, T] log-probability of every choice, 0 where the row was finished; differentiable."""
+    logits = model.decode(memory, seen.view)
+    return logits.log_softmax(-1).gather(-1, seen.chosen[..., None])[..., 0] * seen.going
 
 
 def repeat(problem: Problem, memory: Memory, times: int) -> tuple[Problem, Memory]:

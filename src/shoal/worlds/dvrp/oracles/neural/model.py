@@ -2,7 +2,7 @@
 
 Differences that matter here: pre-LayerNorm instead of batch norm, so that a request set is solved alike in any batch;
 attention biased by driving times and windows of every pair, which coordinates alone cannot express; and logits that
-also read what is known about each move (driving, waiting, slack, detour).
+also read what is known about each move (driving, waiting, slack, detour, whom it makes late), judged by the situation.
 """
 
 from __future__ import annotations
@@ -32,17 +32,29 @@ class Architecture:
     layers: int = 3
     hidden: int = 256
     pair_hidden: int = 8
-    move_hidden: int = 24
+    move_hidden: int = 32
 
 
 class Memory(NamedTuple):
-    """What the encoder leaves for the decoder. [B, N, d] each, `mean` [B, d]."""
+    """What the encoder leaves for the decoder."""
 
-    nodes: Tensor
-    keys: Tensor
-    values: Tensor
-    logit_keys: Tensor
-    mean: Tensor
+    nodes: Tensor  # [B, N, d]
+    keys: Tensor  # [B, heads, N, d / heads]
+    values: Tensor  # [B, heads, N, d / heads]
+    logit_keys: Tensor  # [B, d, N]
+    judged: Tensor  # [B, N, move_hidden]
+    mean: Tensor  # [B, d]
+
+
+class View(NamedTuple):
+    """What the decoder sees at T moments of every row."""
+
+    here: Tensor  # [B, T] node
+    aboard: Tensor  # [B, T, C] dropoffs on board, 0 for none
+    left: Tensor  # [B, T, N] bool: nodes still to be served
+    numbers: Tensor  # [B, T, NUM_CONTEXT]
+    moves: Tensor  # [B, T, N, NUM_MOVE_FEATURES]
+    allowed: Tensor  # [B, T, N] bool
 
 
 class AttentionModel(nn.Module):
@@ -59,10 +71,13 @@ class AttentionModel(nn.Module):
         self.norm = nn.LayerNorm(a.width)
         self.project = nn.Linear(a.width, 3 * a.width, bias=False)
         self.query = nn.Sequential(
-            nn.Linear(4 * a.width + NUM_CONTEXT, 2 * a.width), nn.ReLU(), nn.Linear(2 * a.width, a.width)
+            nn.Linear(5 * a.width + NUM_CONTEXT, 2 * a.width), nn.ReLU(), nn.Linear(2 * a.width, a.width)
         )
         self.glimpse = nn.Linear(a.width, a.width)
-        self.moves = nn.Sequential(nn.Linear(NUM_MOVE_FEATURES, a.move_hidden), nn.ReLU(), nn.Linear(a.move_hidden, 1))
+        self.judge_node = nn.Linear(a.width, a.move_hidden)
+        self.judge_situation = nn.Linear(a.width, a.move_hidden, bias=False)
+        self.judge_move = nn.Linear(NUM_MOVE_FEATURES, a.move_hidden, bias=False)
+        self.judge = nn.Linear(a.move_hidden, 1)
 
     def config(self) -> dict[str, Any]:
         """The architecture as plain values, for a checkpoint."""
@@ -79,38 +94,38 @@ class AttentionModel(nn.Module):
         there = problem.wanted[..., None]
         mean = (hidden * there).sum(1) / there.sum(1)
         keys, values, logit_keys = self.project(hidden).chunk(3, -1)
-        return Memory(hidden, keys, values, logit_keys, mean)
+        keys, values = (self._split(part).contiguous() for part in (keys, values))  # once, not at every step
+        return Memory(hidden, keys, values, logit_keys.transpose(1, 2).contiguous(), self.judge_node(hidden), mean)
 
-    def decode(
-        self, memory: Memory, here: Tensor, aboard: Tensor, numbers: Tensor, moves: Tensor, allowed: Tensor
-    ) -> Tensor:
-        """Logits [B, T, N] of the next stop at T moments of every row, forbidden ones at minus a billion.
+    def _split(self, part: Tensor) -> Tensor:
+        """[B, N, d] -> [B, heads, N, d / heads]."""
+        return part.unflatten(-1, (self.architecture.heads, -1)).transpose(1, 2)
 
-        Args:
-            here: [B, T] node; aboard: [B, T, C] dropoffs on board, 0 for none.
-            numbers: [B, T, NUM_CONTEXT]; moves: [B, T, N, NUM_MOVE_FEATURES]; allowed: [B, T, N] bool.
-        """
-        a, (rows, moments) = self.architecture, here.shape
-        query = self.query(self._situation(memory, here, aboard, numbers))
-        split = (rows, -1, a.heads, a.width // a.heads)
-        asked, keys, values = (t.reshape(split).transpose(1, 2) for t in (query, memory.keys, memory.values))
-        seen = F.scaled_dot_product_attention(asked, keys, values, attn_mask=allowed[:, None])
-        query = self.glimpse(seen.transpose(1, 2).reshape(rows, moments, a.width))
-        score = query @ memory.logit_keys.transpose(1, 2) / math.sqrt(a.width)
-        score = score + self.moves(moves).squeeze(-1)
-        return (_CLIP * torch.tanh(score)).masked_fill(~allowed, _NEVER)
+    def decode(self, memory: Memory, view: View) -> Tensor:
+        """Logits [B, T, N] of the next stop, forbidden ones at minus a billion."""
+        a, (rows, moments) = self.architecture, view.here.shape
+        query = self.query(self._situation(memory, view))
+        open_nodes = (view.left | view.allowed)[:, None]
+        seen = F.scaled_dot_product_attention(self._split(query), memory.keys, memory.values, attn_mask=open_nodes)
+        query = query + self.glimpse(seen.transpose(1, 2).reshape(rows, moments, a.width))
+        score = query @ memory.logit_keys / math.sqrt(a.width)
+        judged = self.judge_move(view.moves) + self.judge_situation(query)[:, :, None] + memory.judged[:, None]
+        score = score + self.judge(F.relu(judged)).squeeze(-1)
+        return (_CLIP * torch.tanh(score / _CLIP)).masked_fill(~view.allowed, _NEVER)
 
-    def _situation(self, memory: Memory, here: Tensor, aboard: Tensor, numbers: Tensor) -> Tensor:
-        """[B, T, 4d + NUM_CONTEXT]: all nodes, the present one, the depot, the dropoffs on board, and the numbers."""
-        rows, moments = here.shape
-        row = torch.arange(rows, device=here.device)
-        present = memory.nodes[row[:, None], here]
-        riding = memory.nodes[row[:, None, None], aboard]  # [B, T, C, d]
-        on = (aboard > 0)[..., None]
+    def _situation(self, memory: Memory, view: View) -> Tensor:
+        """[B, T, 5d + NUM_CONTEXT]: all nodes, those left, the present one, the depot, those on board, the numbers."""
+        rows, moments = view.here.shape
+        row = torch.arange(rows, device=view.here.device)
+        present = memory.nodes[row[:, None], view.here]
+        riding = memory.nodes[row[:, None, None], view.aboard]  # [B, T, C, d]
+        on = (view.aboard > 0)[..., None]
         riding = (riding * on).sum(2) / on.sum(2).clamp(min=1)
+        left = view.left.to(present.dtype)
+        waiting = left @ memory.nodes / left.sum(-1, keepdim=True).clamp(min=1)
         shape = (rows, moments, -1)
         mean, depot = memory.mean[:, None].expand(shape), memory.nodes[:, :1].expand(shape)
-        return torch.cat([mean, present, depot, riding, numbers], -1)
+        return torch.cat([mean, waiting, present, depot, riding, view.numbers], -1)
 
 
 class EncoderLayer(nn.Module):

@@ -92,16 +92,22 @@ class NeuralOracle:
         best = found.sequence.reshape(len(cells), tries, -1)[torch.arange(len(cells)), cost.argmin(1)]
         return best.cpu().numpy().astype(np.int16)
 
-    def read(self, cells: np.ndarray, tw: np.ndarray, booked: np.ndarray) -> tuple[Problem, Memory]:
-        """Encode request sets: cells [B, N], tw [B, N, 2], booked [B, n]."""
+    def read(self, cells: np.ndarray, tw: np.ndarray, booked: np.ndarray | None = None) -> tuple[Problem, Memory]:
+        """Pose and encode request sets: cells [B, N], tw [B, N, 2], booked [B, n] or None for all."""
+        problem = self.pose(cells, tw, booked)
+        return problem, self.model.encode(problem, self._xy[torch.as_tensor(cells.astype(np.int64))])
+
+    def pose(self, cells: np.ndarray, tw: np.ndarray, booked: np.ndarray | None = None) -> Problem:
+        """Request sets as construction takes them."""
         place = torch.as_tensor(cells.astype(np.int64), device=self.device)
         windows = torch.as_tensor(tw.astype(np.float32), device=self.device)
-        wanted = torch.as_tensor(np.insert(np.repeat(booked, 2, axis=1), 0, True, axis=1), device=self.device)
+        wanted = torch.ones_like(place, dtype=torch.bool)
+        if booked is not None:
+            wanted[:, 1:] = torch.as_tensor(np.repeat(booked, 2, axis=1), device=self.device)
         fleet = self.fleet
-        problem = construction.make_problem(
+        return construction.make_problem(
             place, windows, wanted, self._seconds, self._price, fleet.capacity, float(fleet.service_time), fleet.size
         )
-        return problem, self.model.encode(problem, self._xy[place])
 
     def _noise(self, tries: int) -> decoding.Noise:
         """The same draws for every request set; the first of several tries goes without, which makes it greedy."""

@@ -1,0 +1,35 @@
+"""Checks that every agent makes: that its device exists, and that saved tensors are its own."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from shoal.errors import ConfigError
+
+
+def check_device(device: str) -> torch.device:
+    """The torch device of that name, or a `ConfigError` if this machine has none."""
+    try:
+        chosen = torch.device(device)
+        torch.empty(0, device=chosen)
+    except (RuntimeError, AssertionError) as error:
+        raise ConfigError(
+            f"device={device!r} is not available here ({str(error).splitlines()[0]}). Use 'cpu'."
+        ) from None
+    return chosen
+
+
+def check_same_tensors(mine: dict[str, Tensor], given: dict[str, Tensor]) -> None:
+    """`ConfigError` naming the first tensor that is missing, unknown, or of another shape."""
+    for name in sorted(mine.keys() ^ given.keys()):
+        what = "lacks" if name in mine else "has an unknown"
+        raise ConfigError(
+            f"The saved agent {what} tensor {name!r}: it was saved with other settings or another network."
+        )
+    for name, tensor in mine.items():
+        if tensor.shape != given[name].shape:
+            raise ConfigError(
+                f"The saved tensor {name!r} has shape {tuple(given[name].shape)}, but this agent's has "
+                f"{tuple(tensor.shape)}: it was saved for other spaces or other layers."
+            )

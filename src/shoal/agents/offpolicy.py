@@ -1,0 +1,305 @@
+"""What agents with a replay memory share: remembering steps, counting updates, drawing batches, saving it all.
+
+`update` reads top to bottom. How much is learned follows from environment steps, so the number of lanes changes speed
+and not the algorithm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from shoal.agents.adam import FlatAdam
+from shoal.agents.config import OffPolicyConfig
+from shoal.agents.devices import check_device, check_same_tensors
+from shoal.agents.n_step import EpisodeWindow, Judge, NStepWindow, Steps, Transitions
+from shoal.agents.networks import FlattenObs
+from shoal.agents.replay import PrioritisedReplay, Replay, columns
+from shoal.agents.schedules import linear
+from shoal.errors import ConfigError, LaneFault
+
+if TYPE_CHECKING:
+    from shoal.training.rollout import Rollout
+
+Tree = Any
+Source = Callable[["Rollout"], Steps]
+"""From the rollout just collected to steps to learn from, as many every time."""
+
+
+class Mirror(NamedTuple):
+    """A symmetry of the world: what an observation and an action become in the mirror."""
+
+    obs: np.ndarray  # [D] signs
+    action: np.ndarray  # [A] signs of continuous actions, or [number of actions] which one each becomes
+
+
+class OffPolicyAgent:
+    """Base of SAC and DDDQN, which add networks, `act_batch` and `learn`."""
+
+    raw_shape: tuple[int, ...]
+    raw_dtype: torch.dtype
+    state_size = 0
+    METRICS: tuple[str, ...] = ()
+    """Names of what `learn` adds to `self.sums`."""
+
+    def __init__(
+        self,
+        observation_space: gym.Space,
+        config: OffPolicyConfig,
+        network: nn.Module | None,
+        device: str,
+        seed: int,
+    ) -> None:
+        if network is not None:
+            raise ConfigError(
+                f"{type(self).__name__} has networks of its own and cannot train a {type(network).__name__}. "
+                "Use PPO for a world that brings its own network."
+            )
+        self.config, self.device = config, check_device(device)
+        self.generator = torch.Generator().manual_seed(seed)
+        self.flatten = FlattenObs(observation_space)
+        self.num_steps, self.num_features = config.num_steps, self.flatten.size
+        self.scale = torch.ones(self.num_features)
+        self.num_env_steps = self.num_updates = 0
+        self.owed = 0.0  # updates that steps have earned and that were not made yet
+        self.experienced = False  # whether the networks come from another run
+        self.lr, self.correction = config.lr, config.priority_correction
+        self.sources: list[Source] = [self.steps_of]
+        self.windows = [NStepWindow(config.n_step, config.gamma)]
+        self.mirror: Mirror | None = None
+        self._saved_pending: dict[int, Steps] = {}  # of sources that a resumed run has not named yet
+
+    def _make_replay(self, num_choices: int) -> None:
+        """Called by subclasses once they know their actions; `num_choices` is 0 for continuous ones."""
+        config, width = self.config, self.raw_shape[0] if self.raw_shape else 1
+        self.num_choices = num_choices
+        self.columns = columns(self.num_features, width, num_choices)
+        if config.prioritised:
+            self.replay: Replay = PrioritisedReplay(
+                config.replay_capacity, self.columns.width, config.priority_exponent
+            )
+        else:
+            self.replay = Replay(config.replay_capacity, self.columns.width)
+        self.rows = torch.zeros(config.batch_size, self.columns.width)
+        self.sums = torch.zeros(len(self.METRICS), dtype=torch.float64)
+
+    # ------------------------------------------------------------------ for hooks
+
+    def learn_also_from(self, source: Source) -> None:
+        """Remember more steps than the rollout's, e.g. those of the other player."""
+        self.sources.append(source)
+        window = NStepWindow(self.config.n_step, self.config.gamma)
+        window.pending = self._saved_pending.pop(len(self.windows), None)
+        self.windows.append(window)
+
+    def hold_episodes(self, judge: Judge | None) -> None:
+        """From now on remember steps only when their episode is over and `judge` has seen it; None ends that.
+
+        Called between episodes, e.g. when all lanes have just been cut: what is pending is not carried over.
+        """
+        n, gamma = self.config.n_step, self.config.gamma
+        self.windows = [
+            NStepWindow(n, gamma) if judge is None else EpisodeWindow(n, gamma, judge) for _ in self.sources
+        ]
+
+    def cut_episodes(self) -> None:
+        """All lanes are about to be reset from outside."""
+        for window in self.windows:
+            window.cut()
+
+    # ------------------------------------------------------------------ learning
+
+    def learn(self, rows: Tensor, weights: Tensor | None) -> Tensor:
+        """One update from `self.rows` [N, width] on the device; `weights` [N]: what each counts. Returns errors [N]."""
+        raise NotImplementedError
+
+    def update(self, rollout: Rollout, progress: float = 0.0) -> dict[str, float]:
+        """Remember what was collected, then make the updates that it earned."""
+        config = self.config
+        for source, window in zip(self.sources, self.windows, strict=True):
+            self._remember(window.push(source(rollout)))
+        warm_before = self.warm
+        self.num_env_steps += rollout.num_steps * rollout.num_envs
+        self.lr = linear(config.lr, config.lr_final, progress)
+        self.correction = linear(config.priority_correction, 1.0, progress)
+        metrics = {"train/replay_size": float(self.replay.count)}
+        if not self.warm or self.replay.count < max(config.batch_size, min(config.warmup, config.replay_capacity)):
+            return metrics
+        if config.scale_obs and not warm_before and not self.experienced:
+            self._fix_scale()
+        self.owed += config.updates_per_step * rollout.num_steps * rollout.num_envs
+        due = int(self.owed)
+        self.owed -= due
+        self.sums.zero_()
+        for _ in range(due):
+            self._update_once()
+        return {**metrics, **self._means(due)}
+
+    @property
+    def warm(self) -> bool:
+        """Whether the warm-up is over."""
+        return self.num_env_steps >= self.config.warmup
+
+    @property
+    def ready(self) -> bool:
+        """Whether actions are the networks' own: until then they are random."""
+        return self.warm or self.experienced
+
+    def _update_once(self) -> None:
+        drawn = self.replay.draw(self.config.batch_size, self.generator, self.correction)
+        rows = self.replay.read(drawn.numbers, out=self.rows)
+        if self.mirror is not None:
+            self._reflect(rows[::2], self.mirror)
+        if self.config.scale_obs:
+            rows[:, self.columns.obs] *= self.scale
+            rows[:, self.columns.next_obs] *= self.scale
+        rows = rows.to(self.device)
+        errors = self.learn(rows, None if drawn.weights is None else drawn.weights.to(self.device))
+        self.num_updates += 1
+        if self.config.prioritised:
+            self.replay.update_priorities(drawn.numbers, errors.cpu().numpy())
+
+    def _reflect(self, rows: Tensor, mirror: Mirror) -> None:
+        """Turn rows [N, width] into what a mirror shows."""
+        at, signs = self.columns, torch.from_numpy(mirror.obs)
+        rows[:, at.obs] *= signs
+        rows[:, at.next_obs] *= signs
+        action, becomes = rows[:, at.action], torch.from_numpy(mirror.action)
+        if self.num_choices:
+            action.copy_(becomes[action.long()])
+            rows[:, at.next_mask] = rows[:, at.next_mask][:, becomes]
+        else:
+            action *= becomes
+
+    def _means(self, count: int) -> dict[str, float]:
+        if not count:
+            return {}
+        means = (self.sums / count).tolist()
+        if not np.isfinite(means).all():
+            raise LaneFault(
+                f"The loss is not finite after {self.num_updates:,} updates. Rewards may be too large or the learning "
+                "rate too high: start a new run with a smaller reward_scale or a lower lr."
+            )
+        return {
+            **dict(zip(self.METRICS, means, strict=True)),
+            "train/n_updates": float(self.num_updates),
+            "train/learning_rate": self.lr,
+        }
+
+    # ------------------------------------------------------------------ remembering
+
+    def steps_of(self, rollout: Rollout) -> Steps:
+        """The rollout as steps with their true successors."""
+        T, B = rollout.num_steps, rollout.num_envs
+        obs = self._flat(rollout.obs, 2)
+        next_obs = obs[1:].copy()
+        next_mask = np.ones((T, B, self.num_choices), np.float32)
+        if rollout.action_mask is not None:
+            next_mask[:] = rollout.action_mask[1:]
+        for ended in rollout.ended:
+            next_obs[ended.t, ended.lanes] = self._flat(ended.obs, 1)
+            next_mask[ended.t, ended.lanes] = 1.0  # what final_obs allows is not known
+        return Steps(
+            obs[:T],
+            rollout.action.reshape(T, B, -1).astype(np.float32),
+            rollout.reward * np.float32(self.config.reward_scale),
+            rollout.terminated.copy(),
+            rollout.truncated.copy(),
+            next_obs,
+            next_mask,
+            np.ones((T, B), np.bool_),
+        )
+
+    def _flat(self, obs: Tree, leading: int) -> np.ndarray:
+        """[*leading, *obs] -> [*leading, D] float32, not scaled."""
+        return self.flatten(_tensors(obs), leading).numpy()
+
+    def features(self, obs: Tree) -> Tensor:
+        """What the networks read of obs [N, *obs]: [N, D], on the device."""
+        flat = self.flatten(_tensors(obs))
+        return (flat * self.scale if self.config.scale_obs else flat).to(self.device)
+
+    def _remember(self, transitions: Transitions) -> None:
+        at, rows = self.columns, np.empty((len(transitions.reward), self.columns.width), np.float32)
+        rows[:, at.obs], rows[:, at.action] = transitions.obs, transitions.action
+        rows[:, at.reward], rows[:, at.discount] = transitions.reward, transitions.discount
+        rows[:, at.next_obs], rows[:, at.next_mask] = transitions.next_obs, transitions.next_mask
+        self.replay.add(rows)
+
+    def _fix_scale(self) -> None:
+        """From now on features are divided by their root mean square so far, where that is not zero."""
+        seen = self.replay.window()[:, self.columns.obs]
+        mean_square = (seen.astype(np.float64) ** 2).mean(0)
+        self.scale = torch.from_numpy(np.where(mean_square > 1e-12, mean_square, 1.0) ** -0.5).float()
+
+    # ------------------------------------------------------------------ persistence
+
+    def networks(self) -> dict[str, nn.Module]:
+        """Every network by name, targets included."""
+        raise NotImplementedError
+
+    def optimizers(self) -> dict[str, FlatAdam]:
+        raise NotImplementedError
+
+    def _fixed(self) -> dict[str, Tensor]:
+        """Tensors (not copies) whose sizes never change."""
+        named = {"scale": self.scale}
+        for name, network in self.networks().items():
+            named |= {f"{name}.{key}": tensor for key, tensor in network.state_dict(keep_vars=True).items()}
+        for name, optimizer in self.optimizers().items():
+            named |= {f"{name}.adam.{key}": tensor for key, tensor in optimizer.tensors().items()}
+        return named
+
+    def begin_from(self, state: dict[str, Tensor]) -> None:
+        """Take over the networks in another agent's `state_dict`, and nothing else of it."""
+        kept = {name: tensor for name, tensor in self._fixed().items() if ".adam." not in name}
+        check_same_tensors(kept, {name: state[name] for name in kept if name in state})
+        with torch.no_grad():
+            for name, tensor in kept.items():
+                tensor.copy_(state[name])
+        self.experienced = True
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Everything that must persist, flat: copies."""
+        state = {name: tensor.detach().cpu().clone() for name, tensor in self._fixed().items()}
+        state |= {f"replay.{name}": tensor.clone() for name, tensor in self.replay.tensors().items()}
+        for i, window in enumerate(self.windows):
+            if window.pending is not None and window.pending.num_steps:
+                for name, part in window.pending._asdict().items():
+                    state[f"pending.{i}.{name}"] = torch.from_numpy(part.copy())
+        state["counters"] = torch.tensor([self.num_env_steps, self.num_updates, int(self.experienced)])
+        state["owed"] = torch.tensor(self.owed, dtype=torch.float64)
+        return {**state, "generator": self.generator.get_state()}
+
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        """Go back to what `state_dict` returned, exactly."""
+        varying = ("replay.", "pending.", "counters", "owed", "generator")
+        fixed = self._fixed()
+        check_same_tensors(fixed, {k: t for k, t in state.items() if not k.startswith(varying)})
+        with torch.no_grad():
+            for name, tensor in fixed.items():
+                tensor.copy_(state[name])
+        self.replay.load({k.removeprefix("replay."): t for k, t in state.items() if k.startswith("replay.")})
+        for i in {int(name.split(".")[1]) for name in state if name.startswith("pending.")}:
+            pending = Steps(*(state[f"pending.{i}.{name}"].numpy().copy() for name in Steps._fields))
+            if i < len(self.windows):
+                self.windows[i].pending = pending
+            else:
+                self._saved_pending[i] = pending
+        self.num_env_steps, self.num_updates, experienced = state["counters"].tolist()
+        self.experienced = bool(experienced)
+        self.owed = float(state["owed"])
+        self.generator.set_state(state["generator"])
+
+
+def _tensors(tree: Tree) -> Tree:
+    if isinstance(tree, dict):
+        return {key: _tensors(sub) for key, sub in tree.items()}
+    if isinstance(tree, tuple):
+        return tuple(_tensors(sub) for sub in tree)
+    return torch.as_tensor(tree, device="cpu")

@@ -1,0 +1,180 @@
+"""Replay memories: a ring of transitions, drawn evenly or by priority.
+
+A transition is one row of float32: obs, action, reward, discount, next_obs and, where actions are masked, the mask of
+next_obs. One row is one gather. Rows are numbered from 0 as they come; row i lies at place i modulo the places there
+are. There may be more places than `capacity`: what lies in the spare ones can be drawn again after going back to an
+earlier state, which is how a run resumes exactly without copying its memory into every checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from shoal.agents.sum_tree import empty_tree, find, rebuild, set_priorities
+
+Allocate = Callable[[tuple[int, int]], np.ndarray]
+"""From a shape to float32 memory of that shape, e.g. a mapped file."""
+
+
+class Columns(NamedTuple):
+    """Which columns of a row hold what."""
+
+    obs: slice
+    action: slice
+    obs_action: slice  # both, side by side: what a critic reads
+    reward: int
+    discount: int
+    next_obs: slice
+    next_mask: slice
+    width: int
+
+
+def columns(obs: int, action: int, mask: int = 0) -> Columns:
+    """The layout for observations, actions and masks of these widths."""
+    reward = obs + action
+    after = reward + 2 + obs
+    return Columns(
+        slice(0, obs),
+        slice(obs, reward),
+        slice(0, reward),
+        reward,
+        reward + 1,
+        slice(reward + 2, after),
+        slice(after, after + mask),
+        after + mask,
+    )
+
+
+class Drawn(NamedTuple):
+    """Which rows were drawn for an update, and what each counts."""
+
+    numbers: np.ndarray  # [N] row numbers
+    weights: Tensor | None  # [N] corrections for drawing by priority; None where rows are drawn evenly
+
+
+class Replay:
+    """The last `capacity` rows, drawn evenly."""
+
+    def __init__(self, capacity: int, width: int) -> None:
+        self.capacity, self.width = capacity, width
+        self.total = self.first = 0  # rows ever added; the first one that still counts
+        self.rows = np.zeros((capacity, width), np.float32)
+        self.outside = False  # whether the rows lie in memory that outlives the process
+
+    @property
+    def count(self) -> int:
+        """Rows that can be drawn."""
+        return self.total - self.first
+
+    def keep_in(self, allocate: Allocate, spare: int) -> None:
+        """Use memory from `allocate`, with `spare` more places than the capacity. Before the first row is added."""
+        self.rows = allocate((self.capacity + spare, self.width))
+        self.outside = True
+
+    def add(self, rows: np.ndarray) -> np.ndarray:
+        """Add rows [N, width]; returns their numbers [N]."""
+        numbers = np.arange(self.total, self.total + len(rows))
+        self.rows[numbers % len(self.rows)] = rows
+        self.total += len(rows)
+        self.first = max(self.first, self.total - self.capacity)
+        return numbers
+
+    def clear(self) -> None:
+        """Forget all rows."""
+        self.first = self.total
+
+    def draw(self, count: int, generator: torch.Generator, correction: float = 1.0) -> Drawn:
+        """`count` rows, each drawn evenly from all."""
+        drawn = torch.randint(self.first, self.total, (count,), generator=generator)
+        return Drawn(drawn.numpy(), None)
+
+    def read(self, numbers: np.ndarray, out: Tensor) -> Tensor:
+        """Rows [N, width] of these numbers, into `out`."""
+        places = torch.from_numpy(numbers % len(self.rows))
+        return torch.index_select(torch.from_numpy(self.rows), 0, places, out=out)
+
+    def update_priorities(self, numbers: np.ndarray, errors: np.ndarray) -> None:
+        """Errors [N] of rows that were drawn: they change nothing here."""
+
+    def tensors(self) -> dict[str, Tensor]:
+        """What must be saved: the counters, and the rows themselves unless they lie outside."""
+        counters = {"counters": torch.tensor([self.total, self.first])}
+        if isinstance(self.rows, np.memmap):
+            self.rows.flush()
+        return counters if self.outside else {**counters, "rows": torch.from_numpy(self.window())}
+
+    def load(self, tensors: dict[str, Tensor]) -> None:
+        """Go back to what `tensors` returned."""
+        self.total, self.first = tensors["counters"].tolist()
+        if "rows" in tensors and not self.outside:
+            self.rows[self._numbers() % len(self.rows)] = tensors["rows"].numpy()
+
+    def _numbers(self) -> np.ndarray:
+        return np.arange(self.first, self.total)
+
+    def window(self) -> np.ndarray:
+        """All rows that can be drawn, oldest first, [count, width]; a copy."""
+        return self.rows[self._numbers() % len(self.rows)]
+
+
+class PrioritisedReplay(Replay):
+    """Rows drawn in proportion to (their last error + a little) ** exponent (Schaul et al. 2016).
+
+    New rows have the highest priority so far, so that each is likely to be seen once. Row i has slot i modulo capacity
+    in the tree.
+    """
+
+    MARGIN = 1e-6
+
+    def __init__(self, capacity: int, width: int, exponent: float) -> None:
+        super().__init__(capacity, width)
+        self.exponent = exponent
+        self.tree = empty_tree(capacity)
+        self.highest = 1.0
+
+    def add(self, rows: np.ndarray) -> np.ndarray:
+        numbers = super().add(rows)
+        kept = numbers[numbers >= self.first]
+        set_priorities(self.tree, kept % self.capacity, np.full(len(kept), self.highest))
+        return numbers
+
+    def clear(self) -> None:
+        super().clear()
+        self.tree[:] = 0.0
+
+    def draw(self, count: int, generator: torch.Generator, correction: float = 1.0) -> Drawn:
+        """One row from each of `count` equal parts of the sum of priorities, and its weight relative to the largest."""
+        uniforms = torch.rand(count, generator=generator, dtype=torch.float64).numpy()
+        total = self.tree[1]
+        slots = np.empty(count, np.int64)
+        find(self.tree, (np.arange(count) + uniforms) * (total / count), slots)
+        chance = self.tree[len(self.tree) // 2 + slots] / total
+        weights = (chance * self.count) ** -correction
+        numbers = self.total - 1 - (self.total - 1 - slots) % self.capacity
+        return Drawn(numbers, torch.from_numpy((weights / weights.max()).astype(np.float32)))
+
+    def update_priorities(self, numbers: np.ndarray, errors: np.ndarray) -> None:
+        """Set the priorities of rows that were drawn from their new errors [N]."""
+        priorities = (np.abs(errors.astype(np.float64)) + self.MARGIN) ** self.exponent
+        self.highest = max(self.highest, float(priorities.max()))
+        set_priorities(self.tree, numbers % self.capacity, priorities)
+
+    def tensors(self) -> dict[str, Tensor]:
+        leaves = self.tree[len(self.tree) // 2 + self._numbers() % self.capacity]
+        return {
+            **super().tensors(),
+            "priorities": torch.from_numpy(leaves),
+            "highest": torch.tensor(self.highest, dtype=torch.float64),
+        }
+
+    def load(self, tensors: dict[str, Tensor]) -> None:
+        super().load(tensors)
+        self.tree[:] = 0.0
+        self.tree[len(self.tree) // 2 + self._numbers() % self.capacity] = tensors["priorities"].numpy()
+        rebuild(self.tree)
+        self.highest = float(tensors["highest"])

@@ -1,0 +1,154 @@
+"""Soft actor-critic, Haarnoja et al. 2018. `_learn` is the definition of one update.
+
+Continuous actions on the CPU run through `shoal.agents.by_hand`, which computes the same thing faster.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any
+
+import gymnasium as gym
+import torch
+from torch import Tensor, nn
+
+from shoal.agents.adam import FlatAdam, flatten_parameters
+from shoal.agents.agent import Act
+from shoal.agents.by_hand.sac import HandWrittenSAC
+from shoal.agents.config import SACConfig
+from shoal.agents.networks import check_hidden
+from shoal.agents.offpolicy import OffPolicyAgent
+from shoal.agents.soft_policies import ContinuousPolicy, policy_for
+from shoal.agents.towers import Towers
+
+Tree = Any
+
+
+class Temperature(nn.Module):
+    """The weight of the entropy, as its logarithm [1]."""
+
+    def __init__(self, initial: float = 1.0) -> None:
+        super().__init__()
+        self.log = nn.Parameter(torch.full((1,), math.log(max(initial, 1e-12))))
+
+
+class SAC(OffPolicyAgent):
+    """Twin critics, a stochastic actor and a learned temperature, for continuous and discrete actions."""
+
+    METRICS = ("train/critic_loss", "train/actor_loss", "train/ent_coef", "train/entropy", "train/q_mean")
+
+    def __init__(
+        self,
+        observation_space: gym.Space,
+        action_space: gym.Space,
+        config: SACConfig | None = None,
+        *,
+        network: nn.Module | None = None,
+        device: str = "cpu",
+        seed: int = 0,
+    ) -> None:
+        self.sac = config = config or SACConfig()
+        super().__init__(observation_space, config, network, device, seed)
+        check_hidden(config.hidden, "relu")
+        self.policy = policy = policy_for(action_space, config.noise)
+        self.raw_shape, self.raw_dtype, self.state_size = policy.raw_shape, policy.raw_dtype, policy.state_size
+        self._make_replay(policy.num_choices)
+        features = self.num_features
+        with torch.random.fork_rng(devices=[]):  # weights come from our generator, and the global one stays as it was
+            torch.manual_seed(int(torch.randint(2**62, (), generator=self.generator)))
+            self.actor = Towers(1, [features, *config.hidden, policy.num_params]).to(self.device)
+            critic_sizes = [features + policy.critic_inputs, *config.hidden, policy.critic_outputs]
+            self.critics = Towers(2, critic_sizes).to(self.device)
+        self.temperature = Temperature(1.0 if config.temperature is None else config.temperature).to(self.device)
+        self.target_critics = copy.deepcopy(self.critics)
+        self.target_flat = flatten_parameters(self.target_critics)
+        self.actor_adam, self.critics_adam = FlatAdam(self.actor, eps=1e-8), FlatAdam(self.critics, eps=1e-8)
+        self.temperature_adam = FlatAdam(self.temperature, eps=1e-8)
+        self.target_entropy = policy.target_entropy if config.target_entropy is None else config.target_entropy
+        self.hand: HandWrittenSAC | None = None
+        if config.compiled and self.device.type == "cpu" and isinstance(policy, ContinuousPolicy):
+            self.hand = HandWrittenSAC(self, policy)
+
+    def networks(self) -> dict[str, nn.Module]:
+        return {
+            "actor": self.actor,
+            "critics": self.critics,
+            "target_critics": self.target_critics,
+            "temperature": self.temperature,
+        }
+
+    def optimizers(self) -> dict[str, FlatAdam]:
+        return {"actor": self.actor_adam, "critics": self.critics_adam, "temperature": self.temperature_adam}
+
+    # ------------------------------------------------------------------ acting
+
+    @torch.no_grad()
+    def act_batch(
+        self, obs: Tree, deterministic: bool = False, action_mask: Any = None, state: Tensor | None = None
+    ) -> Act:
+        """Act on obs [B, *obs], with one draw of noise for the batch; by chance during the warm-up.
+
+        `state` [B, S] is that of coloured noise, zeros at the start of an episode; None for white noise.
+        """
+        params = self.actor(self.features(obs))[0].cpu()
+        mask = None if action_mask is None else torch.as_tensor(action_mask)
+        if deterministic:
+            raw = self.policy.mode(params, mask)
+        else:
+            raw, state = self.policy.explore(params, mask, state, self.ready, self.generator)
+        unknown = torch.full((len(params),), torch.nan)
+        return Act(self.policy.to_env(raw), unknown, unknown, state, raw)
+
+    @torch.no_grad()
+    def value_batch(self, obs: Tree) -> Tensor:
+        """The soft value of obs [N, *obs] under one draw of actions, [N]."""
+        features = self.features(obs)
+        noise = self.policy.draw_noise(len(features), self.generator).to(self.device)
+        alpha = self.temperature.log.exp()
+        return self.policy.soft_value(self.critics, features, self.actor(features)[0], noise, alpha, None)[0]
+
+    # ------------------------------------------------------------------ learning
+
+    def learn(self, rows: Tensor, weights: Tensor | None) -> Tensor:
+        noise = self.policy.draw_noise(2 * len(rows), self.generator).to(self.device)
+        if self.hand is not None:
+            return self.hand.learn(weights, noise)
+        return self._learn(rows, weights, noise)
+
+    def _learn(self, rows: Tensor, weights: Tensor | None, noise: Tensor) -> Tensor:
+        """Critics first, then the actor by the new critics, then temperature and targets.
+
+        rows [N, width], weights [N], noise [2N, D]: first for obs, then for next_obs. Returns errors [N].
+        """
+        at, policy, alpha = self.columns, self.policy, self.temperature.log.detach().exp()
+        obs, next_obs = rows[:, at.obs], rows[:, at.next_obs]
+        noise, next_noise = noise.chunk(2)
+        mask = rows[:, at.next_mask].bool() if policy.num_choices else None
+        params = self.actor(obs)[0]
+
+        with torch.no_grad():
+            next_params = self.actor(next_obs)[0]
+            value, _ = policy.soft_value(self.target_critics, next_obs, next_params, next_noise, alpha, mask)
+            target = rows[:, at.reward] + rows[:, at.discount] * value
+        q = policy.taken_q(self.critics, rows, at)
+        errors = q - target
+        squares = errors**2 if weights is None else weights * errors**2
+        critic_loss = 0.5 * squares.mean(1).sum()
+        critic_loss.backward(inputs=list(self.critics.parameters()))
+        self.critics_adam.step(self.lr)
+
+        value, entropy = policy.soft_value(self.critics, obs, params, noise, alpha, None)
+        actor_loss = -value.mean()
+        actor_loss.backward(inputs=list(self.actor.parameters()))
+        self.actor_adam.step(self.lr)
+
+        if self.sac.temperature is None:
+            loss = self.temperature.log * (entropy.detach() - self.target_entropy).mean()
+            loss.backward()
+            self.temperature_adam.step(self.lr)
+        with torch.no_grad():
+            self.target_flat.lerp_(self.critics_adam.flat, self.sac.tau)
+        metrics = (critic_loss, actor_loss, alpha, entropy.mean(), q.mean())
+        self.sums += torch.stack([number.detach().reshape(()) for number in metrics]).cpu()
+        return errors.detach().abs().mean(0)

@@ -1,0 +1,132 @@
+"""The policies of SAC: what the actor's output means, and the soft value of a state under it."""
+
+from __future__ import annotations
+
+import math
+
+import gymnasium as gym
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from shoal.agents.distributions import mask_logits
+from shoal.agents.noise import ColouredNoise
+from shoal.agents.replay import Columns
+from shoal.agents.towers import Towers
+from shoal.errors import ConfigError
+
+LOG_STD_MIN, LOG_STD_MAX = -20.0, 2.0
+
+
+class ContinuousPolicy:
+    """Normals through tanh; `params` [N, 2D] are means and log standard deviations, `raw` [N, D] lies in (-1, 1)."""
+
+    num_choices = 0
+    critic_outputs = 1
+    raw_dtype = torch.float32
+
+    def __init__(self, space: gym.spaces.Box, colour: str) -> None:
+        if not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
+            raise ConfigError(f"SAC needs actions with finite bounds, but the action space is {space}.")
+        self.shape, size = space.shape, int(np.prod(space.shape))
+        self.raw_shape, self.num_params, self.critic_inputs = (size,), 2 * size, size
+        self.target_entropy = -float(size)
+        low, high = torch.as_tensor(space.low).flatten(), torch.as_tensor(space.high).flatten()
+        self.low, self.high, self.centre, self.half_range = low, high, (high + low) / 2, (high - low) / 2
+        self.noise = ColouredNoise(colour, size)
+        self.state_size = self.noise.state_size
+
+    def mode(self, params: Tensor, action_mask: Tensor | None) -> Tensor:
+        return torch.tanh(params.chunk(2, -1)[0])
+
+    def explore(
+        self, params: Tensor, action_mask: Tensor | None, state: Tensor | None, warm: bool, generator: torch.Generator
+    ) -> tuple[Tensor, Tensor | None]:
+        """raw [B, D] and the state of the noise; anything at all before the agent is warm."""
+        if not warm:
+            return torch.rand(len(params), *self.raw_shape, generator=generator) * 2 - 1, state
+        noise, state = self.noise(state, len(params), generator)
+        mean, log_std = params.chunk(2, -1)
+        return torch.tanh(mean + log_std.clamp(LOG_STD_MIN, LOG_STD_MAX).exp() * noise), state
+
+    def to_env(self, raw: Tensor) -> Tensor:
+        """raw [B, D] onto the box."""
+        return (self.centre + self.half_range * raw).clamp(self.low, self.high).unflatten(-1, self.shape)
+
+    def draw_noise(self, count: int, generator: torch.Generator) -> Tensor:
+        return torch.randn(count, *self.raw_shape, generator=generator)
+
+    def soft_value(
+        self, critics: Towers, obs: Tensor, params: Tensor, noise: Tensor, alpha: Tensor, mask: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """min Q - alpha log pi of one action per row, and -log pi: both [N]. Haarnoja et al. 2018, eq. 3 and 21."""
+        mean, log_std = params.chunk(2, -1)
+        log_std = log_std.clamp(LOG_STD_MIN, LOG_STD_MAX)
+        drawn = mean + log_std.exp() * noise
+        normal = -0.5 * noise**2 - log_std - 0.5 * math.log(2 * math.pi)
+        slope = 2 * (math.log(2) - drawn - F.softplus(-2 * drawn))  # log(1 - tanh(x)^2) that does not underflow
+        log_prob = (normal - slope).sum(-1)
+        q = critics(torch.cat([obs, torch.tanh(drawn)], -1))[..., 0].amin(0)
+        return q - alpha * log_prob, -log_prob
+
+    def taken_q(self, critics: Towers, rows: Tensor, at: Columns) -> Tensor:
+        """Both critics' estimates for the actions in rows [N, width]: [2, N]."""
+        return critics(rows[:, at.obs_action])[..., 0]
+
+
+class DiscretePolicy:
+    """Categorical; `params` are logits [N, A], `raw` [N] counts from 0."""
+
+    raw_shape: tuple[int, ...] = ()
+    raw_dtype = torch.int64
+    critic_inputs = 0
+    state_size = 0
+
+    def __init__(self, space: gym.spaces.Discrete) -> None:
+        self.num_choices = self.num_params = self.critic_outputs = int(space.n)
+        self.start = int(space.start)
+        self.target_entropy = 0.5 * math.log(self.num_choices)
+
+    def mode(self, params: Tensor, action_mask: Tensor | None) -> Tensor:
+        return mask_logits(params, action_mask).argmax(-1)
+
+    def explore(
+        self, params: Tensor, action_mask: Tensor | None, state: Tensor | None, warm: bool, generator: torch.Generator
+    ) -> tuple[Tensor, Tensor | None]:
+        """raw [B]; any allowed action before the agent is warm."""
+        logits = mask_logits(params if warm else torch.zeros_like(params), action_mask)
+        return torch.multinomial(torch.softmax(logits, -1), 1, generator=generator).squeeze(-1), state
+
+    def to_env(self, raw: Tensor) -> Tensor:
+        return raw + self.start
+
+    def draw_noise(self, count: int, generator: torch.Generator) -> Tensor:
+        """The expectation over actions is exact, so nothing is drawn."""
+        return torch.empty(count, 0)
+
+    def soft_value(
+        self, critics: Towers, obs: Tensor, params: Tensor, noise: Tensor, alpha: Tensor, mask: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """E[min Q - alpha log pi] over all actions, and the entropy: both [N]. Christodoulou 2019, eq. 10."""
+        log_probs = torch.log_softmax(mask_logits(params, mask), -1)
+        probs = log_probs.exp()
+        q = critics(obs).amin(0)
+        entropy = -(probs * log_probs).sum(-1)
+        return (probs * q).sum(-1) + alpha * entropy, entropy
+
+    def taken_q(self, critics: Towers, rows: Tensor, at: Columns) -> Tensor:
+        """Both critics' estimates for the actions in rows [N, width]: [2, N]."""
+        action = rows[:, at.action].long().expand(2, -1, -1)
+        return critics(rows[:, at.obs]).gather(-1, action)[..., 0]
+
+
+def policy_for(space: gym.Space, colour: str) -> ContinuousPolicy | DiscretePolicy:
+    """The policy over `space`, or a `ConfigError` if SAC has none."""
+    if isinstance(space, gym.spaces.Discrete):
+        if colour != "white":
+            raise ConfigError(f"noise={colour!r} is for continuous actions; {space} is discrete. Leave it out.")
+        return DiscretePolicy(space)
+    if isinstance(space, gym.spaces.Box) and np.issubdtype(space.dtype, np.floating):
+        return ContinuousPolicy(space, colour)
+    raise ConfigError(f"SAC has no policy over {space}. Use a Discrete or float Box action space.")

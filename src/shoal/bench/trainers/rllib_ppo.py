@@ -1,0 +1,63 @@
+"""RLlib's PPO on Shoal's CartPole, by mode: "vec", "vec_fast" (our connectors), "packed_vec", "columnar"."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from shoal.bench.trainers import Trainer, Work
+
+
+def start(work: Work, variant: str = "columnar") -> Trainer:
+    """`algo.train()` on a Ray of its own; also reports the CPU seconds that sampling took."""
+    import torch
+
+    from shoal.bridges.rllib import ppo_config
+    from shoal.cluster.start import start_local
+
+    torch.set_num_threads(1)
+    ray = start_local(num_cpus=1)
+    ray.__enter__()  # ends with the process
+    algo = ppo_config(
+        "cartpole",
+        mode=variant.removesuffix("_fast"),
+        fast_connectors=variant != "vec",
+        num_envs=work.num_envs,
+        train_batch_size=work.batch_size,
+        minibatch_size=work.batch_size // work.minibatches,
+        num_epochs=work.epochs,
+        seed=work.seed,
+        options={"num_threads": 1},
+        lr=work.lr,
+        gamma=work.gamma,
+        lambda_=work.gae_lambda,
+        clip_param=work.clip,
+        entropy_coeff=work.entropy,
+        grad_clip=0.5,
+    ).build_algo()
+    sampling = _Stopwatch(algo.env_runner.sample)
+    algo.env_runner.sample = sampling
+    latest: dict[str, Any] = {}
+
+    def iterate(iterations: int) -> None:
+        sampling.cpu = 0.0
+        for _ in range(iterations):
+            latest.update(algo.train())
+
+    def recent_return() -> float:
+        return float(latest["env_runners"].get("episode_return_mean", 0.0))
+
+    return Trainer(iterate, recent_return, extras=lambda: {"sampling_cpu": sampling.cpu})
+
+
+class _Stopwatch:
+    """CPU seconds inside a function."""
+
+    def __init__(self, function: Any) -> None:
+        self.function, self.cpu = function, 0.0
+
+    def __call__(self, **options: Any) -> Any:
+        began = time.process_time()
+        result = self.function(**options)
+        self.cpu += time.process_time() - began
+        return result

@@ -1,0 +1,216 @@
+"""`ppo_config`: RLlib's `PPOConfig` for lanes of a world, with all sizes in environment samples."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import gymnasium as gym
+from gymnasium.vector import AutoresetMode
+from ray.rllib.algorithms.ppo import PPOConfig
+from ray.rllib.connectors.module_to_env import GetActions
+from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
+from ray.rllib.core.rl_module.rl_module import RLModuleSpec
+from ray.rllib.env.single_agent_env_runner import SingleAgentEnvRunner
+from ray.tune.registry import register_env
+
+from shoal.bridges.batches import batch_for
+from shoal.bridges.rllib.connectors import LaneActions, PackedObs, StackedObs
+from shoal.bridges.rllib.envs import ENV_NAME, MODES, make_env
+from shoal.bridges.rllib.lanes import lane_observation_space
+from shoal.bridges.rllib.learner import LaneLearner, VecLearner
+from shoal.bridges.rllib.modules import MaskedPPOModule
+from shoal.bridges.rllib.runners import ColumnarEnvRunner, PackedEnvRunner
+from shoal.bridges.rllib.spaces import policy_space
+from shoal.errors import ConfigError
+from shoal.vector.batch import check_autoreset_mode
+
+EVALUATION_LANES = 64
+
+
+def ppo_config(
+    world: Any,
+    *,
+    mode: str = "auto",
+    num_envs: int = 64,
+    train_batch_size: int = 8192,
+    minibatch_size: int = 1024,
+    num_epochs: int = 4,
+    num_env_runners: int = 0,
+    num_learners: int = 0,
+    seed: int | None = None,
+    evaluate_every: int = 0,
+    evaluation_episodes: int = 20,
+    model: dict[str, Any] | None = None,
+    options: dict[str, Any] | None = None,
+    callbacks: Any = None,
+    fast_connectors: bool = True,
+    **training: Any,
+) -> PPOConfig:
+    """PPO on `num_envs` lanes per env runner; `config.build_algo().train()` goes on from there.
+
+    Args:
+        world: anything `shoal.make` takes that can be pickled, e.g. "cartpole".
+        mode: "vec", "packed_vec", "columnar", or "auto": columnar, unless callbacks or memory need RLlib's episodes.
+        num_envs: lanes of each env runner.
+        train_batch_size: environment samples of one iteration, over all lanes and runners.
+        minibatch_size: environment samples of one gradient step of each learner.
+        num_epochs: passes over the train batch.
+        num_env_runners, num_learners: remote ones; 0 works in this process.
+        seed: everything random follows from it; None draws fresh entropy.
+        evaluate_every: iterations between evaluations (0: none) of `evaluation_episodes` without exploration.
+        model: fields of RLlib's `DefaultModelConfig`.
+        options: what `shoal.make` takes besides, e.g. options of the world.
+        callbacks: an `RLlibCallback` class.
+        fast_connectors: in `vec`, connectors of ours that treat all lanes at once, instead of RLlib's.
+        training: what `PPOConfig.training` takes: lr, gamma, lambda_, clip_param, ...
+    """
+    model, options = model or {}, options or {}
+    mode = _pick_mode(mode, model, callbacks)
+    runners, learners = max(1, num_env_runners), max(1, num_learners)
+    num_steps = check_sizes(mode, num_envs, train_batch_size, minibatch_size, runners, learners)
+    spec, same_step = _module_spec(world, mode, model, options)
+    register_env(ENV_NAME, make_env)  # again: a Ray that was started since does not know it
+    config = PPOConfig().environment(ENV_NAME, env_config=_env_config(world, mode, num_envs, options, same_step))
+    config.env_runners(
+        gym_env_vectorize_mode="vector_entry_point",
+        num_env_runners=num_env_runners,
+        num_envs_per_env_runner=1 if mode == "packed_vec" else num_envs,
+        rollout_fragment_length=num_steps,
+    )
+    config.training(
+        train_batch_size_per_learner=train_batch_size // learners,
+        minibatch_size=minibatch_size,
+        num_epochs=num_epochs,
+        **training,
+    )
+    config.learners(num_learners=num_learners)
+    config.rl_module(rl_module_spec=spec)
+    config.debugging(seed=seed, log_level="ERROR")
+    if callbacks is not None:
+        config.callbacks(callbacks)
+    config.fault_tolerance(
+        restart_failed_env_runners=True,
+        delay_between_env_runner_restarts_s=5,
+        num_consecutive_env_runner_failures_tolerance=10,
+        env_runner_restore_timeout_s=300,
+        restart_failed_sub_environments=True,
+    )
+    _use_connectors(config, mode, spec, fast_connectors and not model.get("use_lstm"))
+    if evaluate_every:
+        _evaluate(config, world, options, evaluate_every, evaluation_episodes)
+    return config
+
+
+def check_sizes(
+    mode: str, num_envs: int, train_batch_size: int, minibatch_size: int, runners: int, learners: int
+) -> int:
+    """Steps per lane of one iteration, or a `ConfigError` that says which size does not fit."""
+    lanes = num_envs * runners
+    if train_batch_size % lanes:
+        nearest = max(lanes, round(train_batch_size / lanes) * lanes)
+        raise ConfigError(
+            f"train_batch_size={train_batch_size:,} is no multiple of the {lanes:,} lanes "
+            f"(= {num_envs:,} per runner x {runners}). Try {nearest:,}."
+        )
+    num_steps = train_batch_size // lanes
+    share = train_batch_size // learners
+    if minibatch_size > share:
+        raise ConfigError(
+            f"minibatch_size={minibatch_size:,} is larger than a learner's share of the train batch, {share:,} samples "
+            f"(= {train_batch_size:,} over {learners} learner(s)). Use at most {share:,}."
+        )
+    shared = {"packed_vec": (num_steps * runners, "steps"), "columnar": (lanes, "lanes"), "vec": (learners, "")}
+    count, what = shared[mode]
+    if count % learners:
+        raise ConfigError(
+            f"{learners} learners cannot share {count} {what} equally. Use a divisor of {count} learners."
+        )
+    return num_steps
+
+
+def _pick_mode(mode: str, model: dict[str, Any], callbacks: Any) -> str:
+    if mode == "auto":
+        return "vec" if callbacks is not None or model.get("use_lstm") else "columnar"
+    if mode not in MODES:
+        raise ConfigError(f"mode={mode!r} is unknown. Use one of auto, {', '.join(MODES)}.")
+    if mode != "vec" and model.get("use_lstm"):
+        raise ConfigError(
+            f"A network with memory needs RLlib's episodes, which mode={mode!r} has none of. Use mode='vec'."
+        )
+    return mode
+
+
+def _module_spec(world: Any, mode: str, model: dict[str, Any], options: dict[str, Any]) -> tuple[RLModuleSpec, bool]:
+    """The network for one lane, and whether the lanes of this mode begin anew within the same step."""
+    wanted = AutoresetMode.NEXT_STEP if mode == "vec" else AutoresetMode.SAME_STEP
+    autoreset = check_autoreset_mode(options.get("autoreset_mode", wanted))
+    others = {key: value for key, value in options.items() if key != "autoreset_mode"}
+    batch = batch_for(world, 1, autoreset, others)
+    try:
+        spec = RLModuleSpec(
+            module_class=MaskedPPOModule if batch.has_action_mask else None,
+            observation_space=lane_observation_space(batch),
+            action_space=policy_space(batch.single_action_space),
+            model_config=DefaultModelConfig(**{"fcnet_hiddens": [64, 64], **model}),
+        )
+    finally:
+        batch.close()
+    return spec, autoreset == AutoresetMode.SAME_STEP
+
+
+def _env_config(world: Any, mode: str, num_envs: int, options: dict[str, Any], same_step: bool) -> dict[str, Any]:
+    return {"world": world, "mode": mode, "lanes": num_envs, "options": options, "same_step": same_step}
+
+
+def _use_connectors(config: PPOConfig, mode: str, spec: RLModuleSpec, fast: bool) -> None:
+    """Runner, learner and connectors of the mode; RLlib's own where nothing of ours applies."""
+    if mode == "vec" and not fast:
+        return
+    kinds = {"vec": SingleAgentEnvRunner, "packed_vec": PackedEnvRunner, "columnar": ColumnarEnvRunner}
+    spaces: dict[str, Any] = {"observation_space": spec.observation_space, "action_space": spec.action_space}
+    config.env_runners(
+        env_runner_cls=kinds[mode],
+        env_to_module_connector=partial(_observing, packed=mode == "packed_vec", **spaces),
+        module_to_env_connector=partial(
+            _acting, packed=mode == "packed_vec", normalize=config.normalize_actions, clip=config.clip_actions, **spaces
+        ),
+        add_default_connectors_to_env_to_module_pipeline=False,
+        add_default_connectors_to_module_to_env_pipeline=False,
+    )
+    config.learners(
+        learner_class=VecLearner if mode == "vec" else LaneLearner, add_default_connectors_to_learner_pipeline=False
+    )
+
+
+def _observing(
+    env: Any, spaces: Any, device: Any, *, packed: bool, observation_space: gym.Space, **_: Any
+) -> list[Any]:
+    return [PackedObs(lane_space=observation_space, device=device) if packed else StackedObs(device=device)]
+
+
+def _acting(
+    env: Any, spaces: Any, *, packed: bool, normalize: bool, clip: bool, action_space: gym.Space, **_: Any
+) -> list[Any]:
+    return [GetActions(), LaneActions(lane_space=action_space, normalize=normalize, clip=clip, packed=packed)]
+
+
+def _evaluate(config: PPOConfig, world: Any, options: dict[str, Any], every: int, episodes: int) -> None:
+    """Evaluation plays whole episodes, so it is always `vec` with RLlib's own runner."""
+    lanes = min(episodes, EVALUATION_LANES)
+    others = {key: value for key, value in options.items() if key != "autoreset_mode"}
+    config.evaluation(
+        evaluation_interval=every,
+        evaluation_duration=episodes,
+        evaluation_duration_unit="episodes",
+        evaluation_config=PPOConfig.overrides(
+            env_config=_env_config(world, "vec", lanes, others, False),
+            env_runner_cls=SingleAgentEnvRunner,
+            num_envs_per_env_runner=lanes,
+            explore=False,
+            add_default_connectors_to_env_to_module_pipeline=True,
+            add_default_connectors_to_module_to_env_pipeline=True,
+            _env_to_module_connector=None,
+            _module_to_env_connector=None,
+        ),
+    )

@@ -1,0 +1,38 @@
+"""RLlib's standard PPO network for lanes that forbid actions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ray.rllib.algorithms.ppo.torch.default_ppo_torch_rl_module import DefaultPPOTorchRLModule
+from ray.rllib.core.columns import Columns
+from ray.rllib.utils.torch_utils import FLOAT_MIN
+
+from shoal.bridges.rllib.lanes import ACTION_MASK, OBSERVATIONS
+
+
+class MaskedPPOModule(DefaultPPOTorchRLModule):
+    """Sees `observations`; logits of actions that `action_mask` forbids become as small as a number can be."""
+
+    def __init__(self, *, observation_space: Any, **kwargs: Any) -> None:
+        super().__init__(observation_space=observation_space[OBSERVATIONS], **kwargs)
+        self.observation_space = observation_space
+
+    def _forward(self, batch: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+        return _masked(super()._forward(_seen(batch), **kwargs), batch)
+
+    def _forward_train(self, batch: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+        return _masked(super()._forward_train(_seen(batch), **kwargs), batch)
+
+    def compute_values(self, batch: dict[str, Any], embeddings: Any = None) -> Any:
+        return super().compute_values(_seen(batch), embeddings)
+
+
+def _seen(batch: dict[str, Any]) -> dict[str, Any]:
+    return {**batch, Columns.OBS: batch[Columns.OBS][OBSERVATIONS]}
+
+
+def _masked(output: dict[str, Any], batch: dict[str, Any]) -> dict[str, Any]:
+    allowed = batch[Columns.OBS][ACTION_MASK]
+    logits = output[Columns.ACTION_DIST_INPUTS]
+    return {**output, Columns.ACTION_DIST_INPUTS: logits.masked_fill(allowed < 0.5, FLOAT_MIN)}

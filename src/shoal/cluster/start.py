@@ -1,0 +1,102 @@
+"""Start a Ray of our own on this machine, quietly, or connect to one that is running."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from shoal.errors import ConfigError, missing_extra
+
+LOOPBACK = "127.0.0.1"
+CONNECT_S = 5.0
+"""Patience with an address at which there may be no cluster."""
+_MEGABYTE = 2**20
+
+
+def import_ray(purpose: str) -> Any:
+    """The `ray` module, or `MissingExtra`."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # must be there before Ray starts anything
+    try:
+        import ray
+    except ImportError:
+        raise missing_extra("ray", "ray", purpose) from None
+    return ray
+
+
+@contextmanager
+def use_ray(address: str | None, num_cpus: int, purpose: str, fragment_bytes: int = 0) -> Iterator[Any]:
+    """Ray for the length of a `with`: the running one, the cluster at `address`, or one of our own without one."""
+    ray = import_ray(purpose)
+    if ray.is_initialized():
+        yield ray
+    elif address is None:
+        with start_local(num_cpus, fragment_bytes):
+            yield ray
+    else:
+        connect(address)
+        try:
+            yield ray
+        finally:
+            ray.shutdown()
+
+
+@contextmanager
+def start_local(num_cpus: int, fragment_bytes: int = 0) -> Iterator[None]:
+    """A Ray on loopback with `num_cpus` logical CPUs (they may exceed the cores), gone after the `with`."""
+    ray = import_ray("Running on Ray")
+    folder = tempfile.mkdtemp(
+        prefix="shoal-ray-", dir="/tmp" if os.path.isdir("/tmp") else None
+    )  # sockets: short names
+    try:
+        ray.init(
+            address="local",
+            num_cpus=num_cpus,
+            include_dashboard=False,
+            object_store_memory=max(100 * _MEGABYTE, 3 * num_cpus * fragment_bytes),
+            log_to_driver=False,
+            logging_level="ERROR",
+            _node_ip_address=LOOPBACK,
+            _temp_dir=folder,
+        )
+        yield
+    finally:
+        ray.shutdown()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def connect(address: str) -> None:
+    """Connect to the cluster at "HOST:PORT" or "auto"; `ConfigError` soon if there is none."""
+    ray = import_ray("Running on Ray")
+    if address != "auto":
+        _check_server(address)
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+    except (ConnectionError, RuntimeError) as error:
+        raise ConfigError(f"No Ray cluster answers at {address!r}: {str(error).splitlines()[0]} {_REMEDY}") from error
+
+
+def _check_server(address: str) -> None:
+    """Ray itself would wait for more than a minute: see first that somebody there speaks HTTP/2, as its servers do."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit():
+        raise ConfigError(f"--ray-address {address!r} is no address. Use HOST:PORT, or auto.")
+    try:
+        with socket.create_connection((host, int(port)), timeout=CONNECT_S) as there:
+            if os.environ.get("RAY_USE_TLS", "0") != "0":
+                return
+            there.sendall(_PREFACE + _SETTINGS)
+            answer = there.recv(9)
+    except OSError as error:
+        raise ConfigError(f"Nobody answers at {address!r} ({error.strerror or error}). {_REMEDY}") from None
+    if len(answer) < 4 or answer[3] != _SETTINGS[3]:
+        raise ConfigError(f"What answers at {address!r} is no Ray cluster. {_REMEDY}")
+
+
+_REMEDY = "Start a cluster with `ray start --head`, or leave --ray-address out."
+_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+_SETTINGS = b"\0\0\0\4\0\0\0\0\0"  # an empty frame of settings, which is how both sides of HTTP/2 begin

@@ -1,0 +1,162 @@
+"""One update of SAC against the slow reference, by hand and by autograd; acting; temperature; mirrors."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+
+from shoal.agents.config import SACConfig
+from shoal.agents.offpolicy import Mirror
+from shoal.agents.sac import SAC
+from shoal.errors import ConfigError
+from tests.agents.offpolicy_reference import Net, sac_update
+
+OBS, BOX = gym.spaces.Box(-np.inf, np.inf, (3,), np.float32), gym.spaces.Box(-2.0, 4.0, (2,), np.float32)
+SMALL = {"hidden": (8, 8), "batch_size": 6, "warmup": 0, "replay_capacity": 100}
+
+
+def make(space=BOX, seed=5, **settings):
+    agent = SAC(OBS, space, SACConfig(**{**SMALL, **settings}), seed=seed)
+    agent.lr = 1e-2
+    agent.target_flat += 0.1 * torch.randn(agent.target_flat.shape, generator=torch.Generator().manual_seed(9))
+    return agent
+
+
+def draw_rows(agent, seed=0):
+    generator, at = torch.Generator().manual_seed(seed), agent.columns
+    rows = agent.rows
+    rows.normal_(generator=generator)
+    rows[:, at.action] = torch.tanh(rows[:, at.action])
+    rows[:, at.discount] = torch.tensor([0.97, 0.0] * (len(rows) // 2))
+    return rows, torch.rand(len(rows), generator=generator)
+
+
+def as_dicts(agent, rows):
+    at, rows = agent.columns, rows.double()
+    parts = ("obs", "action", "reward", "discount", "next_obs", "next_mask")
+    return [{name: row[getattr(at, name)] for name in parts} for row in rows]
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_one_update_is_the_references(compiled, weighted):
+    agent = make(compiled=compiled)
+    assert (agent.hand is not None) == compiled
+    rows, weights = draw_rows(agent)
+    weights = weights if weighted else None
+    noise = torch.randn(2 * len(rows), 2, generator=torch.Generator().manual_seed(3))
+    counted = torch.ones(len(rows)) if weights is None else weights
+    nets, log_alpha, errors = sac_update(agent, as_dicts(agent, rows), counted.double(), noise.double())
+    found = agent.hand.learn(weights, noise) if compiled else agent._learn(rows, weights, noise)
+    for name, wanted in nets.items():
+        for k, net in enumerate(wanted):
+            ours = Net(getattr(agent, name), k).flat()
+            torch.testing.assert_close(ours, net.flat(), atol=2e-4, rtol=0)  # lr = 1e-2: a wrong sign would be 2e-2
+    assert agent.temperature.log.item() == pytest.approx(log_alpha, abs=1e-5)
+    assert found.tolist() == pytest.approx(errors, rel=1e-4)
+
+
+@pytest.mark.parametrize("settings", [{}, {"temperature": 0.2}, {"target_entropy": 1.5, "tau": 0.5}])
+def test_by_hand_and_by_autograd_stay_together_over_many_updates(settings):
+    agents = [make(compiled=compiled, **settings) for compiled in (True, False)]
+    for i in range(20):
+        errors = [agent.learn(*draw_rows(agent, i)) for agent in agents]
+        torch.testing.assert_close(*errors, atol=1e-3, rtol=1e-3)
+    for ours, theirs in zip(*(agent._fixed().values() for agent in agents), strict=True):
+        torch.testing.assert_close(ours, theirs, atol=2e-3, rtol=1e-3)
+    torch.testing.assert_close(agents[0].sums, agents[1].sums, atol=1e-2, rtol=1e-3)
+
+
+def test_a_fixed_temperature_stays():
+    agent = make(temperature=0.2)
+    agent.learn(*draw_rows(agent))
+    assert agent.temperature.log.exp().item() == pytest.approx(0.2)
+
+
+def test_the_discrete_soft_value_is_the_expectation_over_actions():
+    agent = make(gym.spaces.Discrete(3))
+    rows, _ = draw_rows(agent)
+    rows[:, agent.columns.action] = 1.0
+    obs, alpha = rows[:, agent.columns.obs], torch.tensor([0.3])
+    mask = torch.tensor([True, False, True]).expand(len(rows), 3)
+    params = agent.actor(obs)[0]
+    value, entropy = agent.policy.soft_value(agent.critics, obs, params, torch.empty(0), alpha, mask)
+    for i in range(len(rows)):
+        probs = torch.softmax(params[i, [0, 2]], 0)
+        q = torch.minimum(*agent.critics(obs[i : i + 1])[:, 0])[[0, 2]]
+        assert value[i].item() == pytest.approx((probs * (q - 0.3 * probs.log())).sum().item(), rel=1e-4)
+        assert entropy[i].item() == pytest.approx(-(probs * probs.log()).sum().item(), rel=1e-4)
+    before = agent.critics_adam.flat.clone()
+    agent.learn(rows, None)
+    assert not torch.equal(agent.critics_adam.flat, before)
+
+
+def test_actions_fill_the_box_and_deterministic_ones_repeat():
+    agent = make()
+    obs = 3 * np.random.default_rng(0).normal(size=(500, 3)).astype(np.float32)
+    act = agent.act_batch(obs)
+    assert BOX.contains(act.action.numpy()[0])
+    assert act.action.min() >= -2
+    assert act.action.max() <= 4
+    assert torch.equal(act.action, (1 + 3 * act.raw).clamp(-2, 4))
+    first, second = (agent.act_batch(obs, deterministic=True).action for _ in range(2))
+    assert torch.equal(first, second)
+    assert not torch.equal(agent.act_batch(obs).action, act.action)
+
+
+def test_the_warm_up_acts_by_chance_whatever_the_network_says():
+    agent = make(warmup=10)
+    raw = agent.act_batch(np.zeros((4000, 3), np.float32)).raw
+    assert raw.mean().abs() < 0.05
+    assert raw.std().item() == pytest.approx(1 / 3**0.5, abs=0.02)
+
+
+def test_coloured_noise_has_a_state_per_lane():
+    agent = make(noise="pink")
+    obs = np.zeros((7, 3), np.float32)
+    act = agent.act_batch(obs, state=torch.zeros(7, agent.state_size))
+    assert act.state.shape == (7, agent.state_size)
+    assert (act.state[:, -1] == 1).all()
+
+
+def test_a_mirrored_row_is_what_a_mirrored_world_would_have_stored():
+    agent = make()
+    agent.mirror = Mirror(np.array([1, -1, 1], np.float32), np.array([-1, 1], np.float32))
+    at = agent.columns
+    rows, _ = draw_rows(agent)
+    flipped = rows.clone()
+    agent._reflect(flipped[::2], agent.mirror)
+    assert torch.equal(flipped[1::2], rows[1::2])
+    for part, signs in ((at.obs, [1, -1, 1]), (at.action, [-1, 1]), (at.next_obs, [1, -1, 1])):
+        assert torch.equal(flipped[::2, part], rows[::2, part] * torch.tensor(signs))
+    assert torch.equal(flipped[:, [at.reward, at.discount]], rows[:, [at.reward, at.discount]])
+    agent._reflect(flipped[::2], agent.mirror)
+    assert torch.equal(flipped, rows)
+
+
+@pytest.mark.parametrize(
+    ("space", "settings", "words"),
+    [
+        (gym.spaces.Box(-np.inf, np.inf, (2,), np.float32), {}, "finite bounds"),
+        (gym.spaces.MultiDiscrete([2, 2]), {}, "no policy over"),
+        (gym.spaces.Discrete(3), {"noise": "pink"}, "for continuous actions"),
+    ],
+)
+def test_spaces_without_a_policy_are_refused(space, settings, words):
+    with pytest.raises(ConfigError, match=words):
+        make(space, **settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"replay_capacity": 5}, "replay_capacity=5 is smaller than batch_size=6"),
+        ({"replay_capacity": 6, "n_step": 7}, "replay_capacity=6 is smaller than n_step=7"),
+        ({"tau": 0.0}, "tau=0.0 is no share"),
+        ({"updates_per_step": 0.0}, "updates_per_step=0.0 must be above 0"),
+        ({"temperature": -1.0}, "temperature=-1.0 is negative"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused(settings, words):
+    with pytest.raises(ConfigError, match=words):
+        SACConfig(**{**SMALL, **settings})

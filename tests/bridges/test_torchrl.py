@@ -1,0 +1,62 @@
+"""TorchRL's checks, collectors and losses on Shoal's lanes."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from torchrl.envs import ActionMask, TransformedEnv
+from torchrl.envs.utils import check_env_specs
+
+import shoal
+from shoal.bridges.torchrl import ShoalEnv
+from shoal.errors import ConfigError
+from tests.vector.toys import Walk
+
+
+@pytest.mark.parametrize("world", ["cartpole", "pendulum", "hockey"])
+def test_torchrl_accepts_the_specs(world):
+    check_env_specs(ShoalEnv(world, 3), seed=0, break_when_any_done="both")
+
+
+def test_rollouts_hold_true_successors_and_causes():
+    env, batch = ShoalEnv("cartpole", 5), shoal.make("cartpole", 5)
+    env.set_seed(7)
+    data = env.rollout(60, break_when_any_done=False)  # [5, 60]
+    obs, _ = batch.reset(seed=7)
+    ends = 0
+    for t in range(60):
+        row = data[:, t]
+        assert np.array_equal(row["observation"].numpy(), obs)
+        obs, reward, terminated, truncated, info = batch.step(row["action"].numpy())
+        done = terminated | truncated
+        successor = np.where(done[:, None], info["final_obs"], obs) if done.any() else obs
+        assert np.array_equal(row["next", "observation"].numpy(), successor)
+        assert np.array_equal(row["next", "terminated"][:, 0].numpy(), terminated)
+        assert np.array_equal(row["next", "truncated"][:, 0].numpy(), truncated)
+        assert np.array_equal(row["next", "reward"][:, 0].numpy(), reward)
+        ends += done.sum()
+    assert ends > 0
+
+
+def test_dict_observations_and_masks():
+    check_env_specs(ShoalEnv(partial(Walk, obs="dict"), 3, backend="serial"), seed=0)
+    masked = ShoalEnv(partial(Walk, mask="info"), 3, backend="serial")
+    data = TransformedEnv(masked, ActionMask()).rollout(50, break_when_any_done=False)
+    assert data["action_mask"].gather(-1, data["action"].unsqueeze(-1)).all()
+    assert not data["action_mask"].all()
+
+
+def test_a_seed_repeats():
+    env = ShoalEnv("cartpole", 4)
+    env.set_seed(3)
+    first = env.reset()["observation"]
+    env.set_seed(3)
+    assert torch.equal(env.reset()["observation"], first)
+
+
+def test_bad_input_is_named():
+    with pytest.raises(ConfigError, match="DISABLED"):
+        ShoalEnv(shoal.make("cartpole", 2))
+    with pytest.raises(ConfigError, match="counts choices from 0"):
+        ShoalEnv(partial(Walk, obs="discrete"), 2, backend="serial")

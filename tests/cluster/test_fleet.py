@@ -1,0 +1,168 @@
+"""Our own trainer on Ray: the same numbers as in one process, and losses that hurt nobody."""
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import ray
+
+import shoal
+from shoal.cluster.fleet import Fleet
+from shoal.cluster.start import start_local
+from shoal.errors import ConfigError, LaneFault, RunError
+from shoal.training.clock import Clock
+from shoal.training.hooks import Hooks
+from shoal.training.opening import make_agent
+from shoal.training.rollout import Rollout
+from shoal.training.settings import resolve_config
+from tests.training.test_train import everything_that_repeats
+
+SMALL = {
+    "num_envs": 8,
+    "total_steps": 8 * 16 * 6,
+    "checkpoint_every": 8 * 16 * 3,
+    "eval_episodes": 2,
+    "seed": 5,
+    "quiet": True,
+    "algo": {
+        "num_steps": 16, "minibatches": 2, "epochs": 2, "hidden": [16], "lr": 1e-3,
+        "normalise_obs": True, "normalise_reward": True,
+    },
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", autouse=True)
+def local_ray():
+    """Two logical CPUs are enough: no test has more than two runners at once."""
+    with start_local(num_cpus=2):
+        yield
+    assert not ray.is_initialized()
+
+
+def told(run):
+    """What a run left behind, without what only runners log and where they keep their lanes."""
+    left = everything_that_repeats(run)
+    left["rows"] = [{k: v for k, v in row.items() if not k.startswith("runners/")} for row in left["rows"]]
+    left["weights"] = {k: v for k, v in left["weights"].items() if not k.startswith("batch.")}
+    return left
+
+
+class StopAfter:
+    """Ends a run after so many iterations."""
+
+    def __init__(self, iterations):
+        self.iterations = iterations
+
+    def reason_to_stop(self, loop):
+        return "enough" if loop.iteration >= self.iterations else None
+
+
+def test_two_runners_are_one_process_bit_for_bit_also_when_resumed(tmp_path, monkeypatch):
+    stored, put = [], ray.put
+    monkeypatch.setattr(ray, "put", lambda value: stored.append(value) or put(value))
+    alone = shoal.train("cartpole", runs_dir=tmp_path, **SMALL)
+    shared = shoal.train("cartpole", runs_dir=tmp_path, runners=2, hooks=Hooks(stop_rules=(StopAfter(3),)), **SMALL)
+    shoal.train(resume=shared.run, quiet=True)
+    mine, theirs = told(shared.run), told(alone.run)
+    assert mine["weights"] == theirs["weights"]
+    assert mine["episodes"] == theirs["episodes"]
+    # stopping early adds an evaluation, which the other run had no reason for
+    assert [_learning(row) for row in mine["rows"]] == [_learning(row) for row in theirs["rows"]]
+    assert len(stored) == 6  # the weights of every version once, however many runners
+
+
+def _learning(row):
+    return {name: value for name, value in row.items() if name.startswith(("train/", "rollout/"))}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("world", "env"),
+    [("tests.training.worlds:ArrayWalk", {}), ("tests.training.worlds:EnvWalk", {"backend": "serial"})],
+)
+def test_every_kind_of_batch_is_the_same_on_runners(tmp_path, world, env):
+    alone = shoal.train(world, runs_dir=tmp_path, env=env, **SMALL)
+    shared = shoal.train(world, runs_dir=tmp_path, env=env, runners=2, **SMALL)
+    assert told(shared.run) == told(alone.run)
+
+
+class KillSomeone:
+    """Kills the process of a runner after an iteration."""
+
+    def __init__(self, after):
+        self.after = after
+
+    def after_iteration(self, loop):
+        if loop.iteration == self.after:
+            ray.kill(loop.batch.runners[1])
+
+
+def test_a_dead_runner_is_replaced_and_nothing_is_counted_twice(tmp_path):
+    """Here with runners that collect ahead: what the dead one had been asked for is collected by the new one."""
+    hooks = Hooks(callbacks=(KillSomeone(2),))
+    result = shoal.train("cartpole", runs_dir=tmp_path, hooks=hooks, runners=2, staleness=1, **SMALL)
+    assert result.metrics["step"] == SMALL["total_steps"]
+    assert result.metrics["runners/restarts"] == 1
+    left = everything_that_repeats(result.run)
+    assert all(np.isfinite(row["train/loss"]) for row in left["rows"])
+    assert sum(int(length) for _, length in left["episodes"]) <= SMALL["total_steps"]
+
+
+def test_a_runner_killed_while_it_collects(tmp_path):
+    """The others' fragments are kept; the lost one is collected anew."""
+    config = resolve_config(
+        "tests.cluster.slow:SlowWalk", {**_plain(SMALL), "runners": 2, "env": {"backend": "serial"}}
+    )
+    fleet = Fleet(ray, config.world, config)
+    try:
+        agent, rollout = _prepared(fleet, config)
+        pid = ray.get(fleet.runners[0].pid.remote())
+        threading.Timer(0.3, os.kill, (pid, signal.SIGKILL)).start()
+        began = time.monotonic()
+        fleet.collect(fleet, agent, rollout, Hooks(), Clock())
+        assert time.monotonic() - began > 0.3
+        assert fleet.restarts == [1, 0]
+        assert fleet.fragments_lost == 1
+        assert np.isfinite(rollout.reward).all()
+        # the replacement began new episodes: its first row is a first row
+        assert (rollout.obs[0, :4, 1] == 0).all()
+    finally:
+        fleet.close()
+
+
+def _plain(settings):
+    return {key: value for key, value in settings.items() if key != "quiet"}
+
+
+def _prepared(fleet, config):
+    agent = make_agent(config, fleet)
+    rollout = Rollout(fleet, agent)
+    fleet.reset_into(rollout.step_buffers(rollout.num_steps - 1), seed=config.seed)
+    return agent, rollout
+
+
+def test_faults_of_a_lane_are_told_and_not_retried(tmp_path):
+    with pytest.raises(LaneFault, match=r"Runner \d.*the cart left the rails"):
+        shoal.train("tests.cluster.slow:BrokenWalk", runs_dir=tmp_path, runners=2, env={"backend": "serial"}, **SMALL)
+
+
+def test_bad_input_is_named(tmp_path):
+    with pytest.raises(ConfigError, match="cannot be shared by 3 runners"):
+        shoal.train("cartpole", runs_dir=tmp_path, runners=3, **SMALL)
+    hooks = Hooks(recorders=(object(),))
+    with pytest.raises(ConfigError, match="without --runners"):
+        shoal.train("cartpole", runs_dir=tmp_path, runners=1, hooks=hooks, **SMALL)
+    memory = {**SMALL["algo"], "memory": "gru", "normalise_obs": False}
+    with pytest.raises(ConfigError, match="without memory"):
+        shoal.train("cartpole", runs_dir=tmp_path, runners=1, staleness=1, **{**SMALL, "algo": memory})
+    assert not list(Path(tmp_path).iterdir())
+
+
+def test_more_runners_than_places_do_not_hang():
+    config = resolve_config("cartpole", {**_plain(SMALL), "runners": 4})
+    with pytest.raises(RunError, match="did not start within 4 s; the cluster has 2 CPUs"):
+        Fleet(ray, "cartpole", config, patience_s=4.0)

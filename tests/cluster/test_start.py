@@ -1,0 +1,41 @@
+"""Finding Ray, or saying soon that there is none."""
+
+import socket
+import sys
+import time
+
+import pytest
+
+from shoal.cluster.start import connect, import_ray
+from shoal.errors import ConfigError, MissingExtra
+
+
+def test_nobody_at_the_address_is_said_soon():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]  # bound, but nobody listens
+        began = time.monotonic()
+        with pytest.raises(ConfigError, match="Nobody answers"):
+            connect(f"127.0.0.1:{port}")
+    assert time.monotonic() - began < 15
+
+
+def test_a_listener_that_is_no_cluster_is_said_within_15_seconds():
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()  # and never says a word
+        began = time.monotonic()
+        with pytest.raises(ConfigError, match="Nobody answers"):
+            connect(f"127.0.0.1:{other.getsockname()[1]}")
+    assert time.monotonic() - began < 15
+
+
+def test_no_address_at_all():
+    with pytest.raises(ConfigError, match="HOST:PORT"):
+        connect("somewhere")
+
+
+def test_without_ray_one_sentence(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtra, match=r"--runners needs ray.*shoal\[ray\]"):
+        import_ray("--runners")
