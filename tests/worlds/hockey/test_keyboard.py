@@ -51,9 +51,9 @@ def test_games_are_counted_and_go_on():
     match = Match("agent", seed=1)
     for goals in (1, 2):
         lane = match.batch.lane_state
-        x, vx = lane["x"].copy(), lane["vx"].copy()
-        x[:, PUCK], vx[:, PUCK] = 1.4, -30.0  # a shot at the person's goal
-        match.batch.set_lanes(x=x, vx=vx)
+        x, y, vx = lane["x"].copy(), lane["y"].copy(), lane["vx"].copy()
+        x[:, PUCK], y[:, PUCK], vx[:, PUCK] = 1.4, 4.8, -30.0  # a shot at the person's goal, past the racket
+        match.batch.set_lanes(x=x, y=y, vx=vx)
         answers = [match.step([0, 0, 0, 0]) for _ in range(5)]
         assert [answer["over"] for answer in answers].count(True) == 1
         assert answers[-1]["score"] == [0, goals]
