@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from shoal.agents.gae import discounted_returns, gae
+from shoal.agents.gae import discounted_returns, gae, vtrace
 
 
 @st.composite
@@ -98,3 +98,22 @@ def test_running_returns_do_not_depend_on_where_rollouts_are_cut(rollout, gamma,
         for s in (slice(0, cut), slice(cut, None))
     ]
     np.testing.assert_array_equal(whole, np.concatenate(parts))
+
+
+@settings(deadline=None)
+@given(rollout=rollouts(), gamma=decays, lam=decays, data=st.data())
+def test_vtrace_is_gae_for_a_policys_own_experience_and_v_trace_for_anothers(rollout, gamma, lam, data):
+    reward, value, next_value, terminated, truncated = rollout
+    ones = np.ones_like(reward)
+    assert np.array_equal(vtrace(*rollout, ones, gamma, lam), gae(*rollout, gamma, lam))
+    weights = data.draw(hnp.arrays(np.float64, reward.shape, elements=st.floats(0, 1, width=32)))
+    found = vtrace(*rollout, weights, gamma, lam)
+    for t, lane in np.ndindex(*reward.shape):  # Espeholt et al. 2018, eq. 1, with c = lambda min(1, ratio)
+        total, product = 0.0, 1.0
+        for k in range(t, len(reward)):
+            beyond = 0.0 if terminated[k, lane] else gamma * next_value[k, lane]
+            total += product * weights[k, lane] * (reward[k, lane] + beyond - value[k, lane])
+            if terminated[k, lane] or truncated[k, lane]:
+                break
+            product *= gamma * lam * weights[k, lane]
+        assert np.isclose(found[t, lane], total, atol=1e-6)

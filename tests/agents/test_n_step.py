@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.agents.n_step import NStepWindow, Steps, n_step
+from shoal.agents.n_step import EpisodeWindow, NStepWindow, Steps, Transitions, n_step
 
 
 def draw_steps(rng, num_steps, num_lanes, end_rate):
@@ -89,3 +89,33 @@ def test_a_cut_keeps_pending_steps_apart_from_what_comes_after():
     np.testing.assert_allclose(second.discount, [0.25, 0.5, 0.125])
     np.testing.assert_allclose(second.reward[0], steps.reward[1, 0] + 0.5 * steps.reward[2, 0], rtol=1e-6)
     np.testing.assert_array_equal(second.next_obs[:2], np.repeat(steps.next_obs[2], 2, 0))
+
+
+@cases
+def test_whole_episodes_give_the_same_transitions_later(seed, num_lanes, n, more, gamma, end_rate):
+    rng = np.random.default_rng(seed)
+    steps = draw_steps(rng, n + more, num_lanes, end_rate)
+    steps.truncated[-1] |= ~steps.terminated[-1]  # in the end all episodes are over
+    steps.valid[:] = rng.random(num_lanes) < 0.8
+    seen = np.zeros(steps.reward.shape, int)
+
+    def judge(window, lane, first, last):
+        assert not (window.terminated | window.truncated)[first:last, lane].any()
+        for row in range(first, last + 1):
+            seen[tuple(window.obs[row, lane].astype(int))] += 1
+            window.reward[row, lane] += 1.0
+
+    window, parts, at = EpisodeWindow(n, gamma, judge), [], 0
+    while at < steps.num_steps:
+        size = int(rng.integers(1, 5))
+        parts.append(window.push(Steps(*(part[at : at + size].copy() for part in steps))))
+        at += size
+    found = Transitions(*(np.concatenate(field) for field in zip(*parts, strict=True)))
+    raised = steps._replace(reward=steps.reward + np.where(seen > 0, 1.0, 0.0).astype(np.float32))
+    padded = Steps(*(np.concatenate([part, part[-1:].repeat(n - 1, 0)]) for part in raised))
+    padded.valid[steps.num_steps :] = False
+    wanted = n_step(padded, n, gamma)
+    order, wanted_order = (np.lexsort(t.obs.T) for t in (found, wanted))
+    assert seen.max() <= 1
+    for ours, theirs in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(ours[order], theirs[wanted_order], rtol=1e-5, atol=1e-5)

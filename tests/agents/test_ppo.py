@@ -231,3 +231,19 @@ def test_bad_input_is_one_sentence():
         PPOConfig(gamma=1.5)
     with pytest.raises(ConfigError, match="layer without units"):
         PPO(box, gym.spaces.Discrete(2), PPOConfig(hidden=(0,)))
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_a_refreshed_rollout_is_seen_with_todays_eyes(masked):
+    agent, rollout = collected(PPOConfig(num_steps=8, hidden=(16,)), masked=masked)
+    then = rollout.log_prob.copy()
+    agent.refresh(rollout)
+    assert rollout.importance == pytest.approx(1.0, abs=1e-5)
+    assert rollout.log_prob == pytest.approx(then, abs=1e-5)
+    shift_policy(agent)
+    agent.refresh(rollout)
+    assert rollout.importance.max() <= 1.0
+    assert rollout.importance == pytest.approx(np.minimum(np.exp(rollout.log_prob - then), 1.0), abs=1e-4)
+    assert rollout.importance.min() < 0.99
+    obs = rollout.obs[:-1].reshape(-1, 2)
+    assert rollout.value.reshape(-1) == pytest.approx(agent.value_batch(obs).numpy(), abs=1e-5)

@@ -29,7 +29,13 @@ class Balance:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     """A run of thousands of iterations with evaluations, replays and a section of somebody else."""
-    config = {"world": "cartpole", "seed": 0, "note": "</script><b>", "algo": {"name": "ppo", "lr": 1e-3}}
+    config = {
+        "world": "cartpole",
+        "num_envs": 2,
+        "seed": 0,
+        "note": "</script><b>",
+        "algo": {"name": "ppo", "lr": 1e-3},
+    }
     rng = np.random.default_rng(0)
     with create_run(tmp_path_factory.mktemp("runs"), config, "ppo", "shoal train cartpole") as run:
         for i in range(3000):
@@ -175,8 +181,8 @@ def test_what_never_changes_is_a_sentence_and_not_a_chart():
     assert [block["title"] for block in learner.blocks] == ["train/loss"]
     assert learner.note == "Constant: train/clip_range 0.2."
     result = {"step": 9, "episodes": 3, "mean": 5.0, "low": 5.0, "high": 5.0}
-    same = run_report._evaluation([{**result, "returns": [5.0] * 3}])
+    same = run_report._evaluation([{**result, "returns": [5.0] * 3}], rows, set())
     assert "every episode returned 5." in same.note
     assert [block["kind"] for block in same.blocks] == ["lines"]
-    spread = run_report._evaluation([{**result, "returns": [4.0, 5.0, 6.0]}])
+    spread = run_report._evaluation([{**result, "returns": [4.0, 5.0, 6.0]}], rows, set())
     assert [block["kind"] for block in spread.blocks] == ["lines", "histogram"]

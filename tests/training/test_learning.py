@@ -53,6 +53,8 @@ TASKS = {
         0.95,
         {**RECALL, "algo": {**RECALL["algo"], "memory": "gru", "memory_size": 32}},
     ),
+    "cartpole by dddqn": Task("cartpole", 475, {"algo": "dddqn"}),
+    "pendulum by sac": Task("pendulum", -200, {"algo": "sac"}),
     "doors": Task("tests.training.puzzles:Doors", 7.2, DOORS),  # 7.5 is perfect, 5 any open door
 }
 

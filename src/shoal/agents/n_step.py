@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+
+Judge = Callable[["Steps", int, int, int], None]
 
 
 class Steps(NamedTuple):
@@ -81,6 +84,41 @@ class NStepWindow:
         """The lanes are about to be reset from outside: what comes next does not continue what is pending."""
         if self.pending is not None and self.pending.num_steps:
             self.pending.truncated[-1] = True
+
+
+class EpisodeWindow(NStepWindow):
+    """Holds steps back until their episode is over, so that its outcome can still change their rewards.
+
+    `judge(steps, lane, first, last)` is told of every whole episode, rows `first` to `last` of `lane`, and may write
+    to `steps.reward`. Steps of an episode whose beginning is not held any more are passed on as they are.
+    """
+
+    def __init__(self, n: int, gamma: float, judge: Judge) -> None:
+        super().__init__(n, gamma)
+        self.judge = judge
+
+    def push(self, steps: Steps) -> Transitions:
+        window = steps
+        if self.pending is not None:
+            window = Steps(*(np.concatenate(parts) for parts in zip(self.pending, steps, strict=True)))
+        ended = window.terminated | window.truncated
+        total, lanes = ended.shape
+        over = np.zeros((total, lanes), np.bool_)  # steps of episodes that are over
+        keep_from = total
+        for lane in range(lanes):
+            first = 0
+            for last in np.flatnonzero(ended[:, lane]):
+                if window.valid[last, lane]:  # not passed on before
+                    self.judge(window, lane, first, int(last))
+                    over[first : last + 1, lane] = True
+                first = int(last) + 1
+            keep_from = min(keep_from, first)
+        # no transition that begins in an ended episode looks beyond its end, so padding the window changes nothing
+        padded = Steps(*(np.concatenate([part, np.repeat(part[-1:], self.n - 1, 0)]) for part in window))
+        passed = padded._replace(valid=np.concatenate([window.valid & over, np.zeros((self.n - 1, lanes), np.bool_)]))
+        self.pending = Steps(*(part[keep_from:].copy() for part in window))
+        self.pending.valid[over[keep_from:]] = False
+        return n_step(passed, self.n, self.gamma)
 
 
 def _nothing_before(steps: Steps, count: int) -> Steps:

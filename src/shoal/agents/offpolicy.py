@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from shoal.agents.adam import FlatAdam
 from shoal.agents.config import OffPolicyConfig
 from shoal.agents.devices import check_device, check_same_tensors
-from shoal.agents.n_step import NStepWindow, Steps, Transitions
+from shoal.agents.n_step import EpisodeWindow, Judge, NStepWindow, Steps, Transitions
 from shoal.agents.networks import FlattenObs
 from shoal.agents.replay import PrioritisedReplay, Replay, columns
 from shoal.agents.schedules import linear
@@ -72,6 +72,7 @@ class OffPolicyAgent:
         self.sources: list[Source] = [self.steps_of]
         self.windows = [NStepWindow(config.n_step, config.gamma)]
         self.mirror: Mirror | None = None
+        self._saved_pending: dict[int, Steps] = {}  # of sources that a resumed run has not named yet
 
     def _make_replay(self, num_choices: int) -> None:
         """Called by subclasses once they know their actions; `num_choices` is 0 for continuous ones."""
@@ -92,7 +93,19 @@ class OffPolicyAgent:
     def learn_also_from(self, source: Source) -> None:
         """Remember more steps than the rollout's, e.g. those of the other player."""
         self.sources.append(source)
-        self.windows.append(NStepWindow(self.config.n_step, self.config.gamma))
+        window = NStepWindow(self.config.n_step, self.config.gamma)
+        window.pending = self._saved_pending.pop(len(self.windows), None)
+        self.windows.append(window)
+
+    def hold_episodes(self, judge: Judge | None) -> None:
+        """From now on remember steps only when their episode is over and `judge` has seen it; None ends that.
+
+        Called between episodes, e.g. when all lanes have just been cut: what is pending is not carried over.
+        """
+        n, gamma = self.config.n_step, self.config.gamma
+        self.windows = [
+            NStepWindow(n, gamma) if judge is None else EpisodeWindow(n, gamma, judge) for _ in self.sources
+        ]
 
     def cut_episodes(self) -> None:
         """All lanes are about to be reset from outside."""
@@ -272,12 +285,12 @@ class OffPolicyAgent:
             for name, tensor in fixed.items():
                 tensor.copy_(state[name])
         self.replay.load({k.removeprefix("replay."): t for k, t in state.items() if k.startswith("replay.")})
-        for i, window in enumerate(self.windows):
-            parts = {name: state.get(f"pending.{i}.{name}") for name in Steps._fields}
-            if parts["obs"] is not None:
-                window.pending = Steps(
-                    **{name: part.numpy().copy() for name, part in parts.items() if part is not None}
-                )
+        for i in {int(name.split(".")[1]) for name in state if name.startswith("pending.")}:
+            pending = Steps(*(state[f"pending.{i}.{name}"].numpy().copy() for name in Steps._fields))
+            if i < len(self.windows):
+                self.windows[i].pending = pending
+            else:
+                self._saved_pending[i] = pending
         self.num_env_steps, self.num_updates, experienced = state["counters"].tolist()
         self.experienced = bool(experienced)
         self.owed = float(state["owed"])

@@ -115,7 +115,7 @@ def measure(
     return rows, shares
 
 
-def rows_of(name: str, workers: list[Worker], answers: list[list[Answer]]) -> list[Row]:
+def rows_of(name: str, workers: list[Worker], answers: list[list[Answer]], suite: str = "train") -> list[Row]:
     """Rows by both clocks of `answers` [rounds][workers], in which Shoal is the first worker."""
     rows = []
     for i, worker in enumerate(workers):
@@ -126,7 +126,7 @@ def rows_of(name: str, workers: list[Worker], answers: list[list[Answer]]) -> li
             spread = (quartiles[2] - quartiles[0]) / median(rates)
             ratio = median(a / b for a, b in zip(ours, rates, strict=True))
             row = Row(
-                "train", name, worker.work.num_envs, worker.contender.name, clock, median(rates), spread, ratio,
+                suite, name, worker.work.num_envs, worker.contender.name, clock, median(rates), spread, ratio,
                 judged=clock == "wall",
             )  # fmt: skip
             rows.append(row)

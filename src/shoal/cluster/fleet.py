@@ -66,6 +66,7 @@ class Fleet(Batch):
         self.shares = [Share(k, k * each, each, config.num_envs) for k in range(config.runners)]
         self.restarts = [0] * config.runners
         self.requests = self.updates = self.fragments_lost = 0
+        self.cpu_s: list[float] = []  # of the runners, for the latest rollout
         self._queue: deque[Request] = deque()
         probe = make_batch(world, config, 1)
         with_mask, mode = probe.has_action_mask, probe.metadata["autoreset_mode"]
@@ -91,6 +92,7 @@ class Fleet(Batch):
             fragments = self._gather(request, agent)
         with clock("inference"):
             self._fill(rollout, fragments)
+            self.cpu_s = [fragment.cpu_s for fragment in fragments]
             rollout.importance = None
             if not self.staleness:
                 agent.generator.set_state(torch.tensor(fragments[0].generator))
@@ -101,7 +103,11 @@ class Fleet(Batch):
 
     def after_iteration(self, loop: Loop) -> dict[str, float]:
         """What to log about the runners; as a callback of the loop."""
-        return {"runners/restarts": float(sum(self.restarts)), "runners/fragments_lost": float(self.fragments_lost)}
+        return {
+            "runners/restarts": float(sum(self.restarts)),
+            "runners/fragments_lost": float(self.fragments_lost),
+            "runners/cpu_s": sum(self.cpu_s),
+        }
 
     def close_extras(self, **kwargs: Any) -> None:
         for runner in self.runners:

@@ -7,6 +7,8 @@
 | `policies` | `find_policy(name, env)`, and `DEFAULT`, the name of the policy to watch if none is named |
 | `command` | `translate(argv)` |
 | `evaluation` | `evaluate(player, episodes, seed, **options)` |
+| `tournament` | `find_entrant(name)`, `name_of(name)`, `play(entrants, games, seed)` |
+| `curriculum_settings` | `settings_from(values, path)` |
 | `keyboard` | `serve(opponent)`, which lets a person play |
 
 `docs/worlds.md` says what each is given and returns. Keywords with a default become flags of the command line.

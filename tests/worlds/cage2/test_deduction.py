@@ -94,6 +94,10 @@ def test_remove_is_offered_where_a_shell_was_noticed(actions):
     *_, info = batch.step(idle)
     assert info["action_mask"][:, names.index("Remove User2")].tolist() == [False, True, False]
     assert info["action_mask"][:, removes].sum() == 1
+    restore = names.index("Restore User2")
+    assert info["action_mask"][:, restore].tolist() == [True, False, True]  # Remove is enough for a fresh shell
     give(batch, kind=0)
+    *_, info = batch.step(idle)
+    assert info["action_mask"][:, restore].all()  # it may have been used by now
     *_, info = batch.step(np.full(3, names.index("Remove User2")))
     assert not info["action_mask"][:, removes].any()

@@ -6,6 +6,7 @@ import urllib.request
 import pytest
 
 from shoal.errors import ConfigError
+from shoal.worlds.hockey.constants import PUCK
 from shoal.worlds.hockey.keyboard import HOST, Match, make_server
 
 
@@ -48,8 +49,13 @@ def test_a_bad_request_is_refused_in_a_sentence(address, body):
 
 def test_games_are_counted_and_go_on():
     match = Match("agent", seed=1)
-    for _ in range(600):
-        answer = match.step([0, 0, 0, 0])
-    assert answer["score"][1] >= 1
+    for goals in (1, 2):
+        lane = match.batch.lane_state
+        x, y, vx = lane["x"].copy(), lane["y"].copy(), lane["vx"].copy()
+        x[:, PUCK], y[:, PUCK], vx[:, PUCK] = 1.4, 4.8, -30.0  # a shot at the person's goal, past the racket
+        match.batch.set_lanes(x=x, y=y, vx=vx)
+        answers = [match.step([0, 0, 0, 0]) for _ in range(5)]
+        assert [answer["over"] for answer in answers].count(True) == 1
+        assert answers[-1]["score"] == [0, goals]
     with pytest.raises(ConfigError, match="Nobody called 'medium'"):
         Match("medium")

@@ -148,3 +148,17 @@ def test_what_cannot_be_is_refused_in_a_sentence():
         batch.step(np.array([0, 8]))
     with pytest.raises(ConfigError, match="cannot be drawn from"):
         batch.set_opponents([], [0.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("actions", [None, "combined"])
+def test_it_keeps_the_contract(actions):
+    from shoal.testing import BROKEN, check_batch
+
+    findings = check_batch(
+        lambda num_envs, **options: shoal.make(
+            "hockey", num_envs, opponent="pool", actions=actions, mode="TRAIN_DEFENSE", num_threads=1, **options
+        ),
+        num_envs=2,
+        max_examples=2,
+    )
+    assert [finding.sentence for finding in findings if finding.severity == BROKEN] == []

@@ -147,7 +147,7 @@ def hockey_works(world: World, num_envs: int) -> list[Work]:
         contenders = (
             Contender("shoal kernel", f"{_OURS}:shoal_batch", _ours(world, copy=False, **seats)),
             Contender("shoal kernel, copies", f"{_OURS}:shoal_batch", _ours(world, **seats)),
-            Contender("hockey-env", f"{_PEERS}:hockey_env", {"bots": bots}, "hockey", 8),
+            Contender("hockey-env", f"{_PEERS}:hockey_env", {"bots": bots}, "hockey", 1024),
             Contender(
                 "python loop", f"{_OURS}:shoal_batch", _ours(world, copy=False, compiled=False, **seats), None, 8
             ),

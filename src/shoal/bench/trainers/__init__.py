@@ -25,6 +25,7 @@ class Work:
     clip: float = 0.2
     entropy: float = 0.01
     seed: int = 0
+    algo: str = "ppo"
 
     @property
     def batch_size(self) -> int:

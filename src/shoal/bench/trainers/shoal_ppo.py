@@ -19,7 +19,7 @@ from shoal.training.loop import Loop
 FOREVER = 2**60
 
 
-class _Returns:
+class Returns:
     """A run that only remembers how the last episodes went."""
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class _Returns:
         pass
 
 
-class _Pause:
+class Pause:
     """Ends `Loop.train` after so many iterations; it is called again for more."""
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ def start(work: Work) -> Trainer:
     config = TrainConfig("cartpole", work.num_envs, FOREVER, work.seed, checkpoint_every=FOREVER, algo=algo)
     batch = make("cartpole", num_envs=work.num_envs)
     agent = PPO(batch.single_observation_space, batch.single_action_space, algo, seed=work.seed)
-    run, pause = _Returns(), _Pause()
+    run, pause = Returns(), Pause()
     loop = Loop(batch, agent, config, run, Hooks(stop_rules=(pause,)))
     assert agent.compiled is not None
     network: Any = agent.compiled.network

@@ -12,10 +12,11 @@ from ray.rllib.connectors.module_to_env import GetActions
 from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 from ray.rllib.env.single_agent_env_runner import SingleAgentEnvRunner
+from ray.tune.registry import register_env
 
 from shoal.bridges.batches import batch_for
 from shoal.bridges.rllib.connectors import LaneActions, PackedObs, StackedObs
-from shoal.bridges.rllib.envs import ENV_NAME, MODES
+from shoal.bridges.rllib.envs import ENV_NAME, MODES, make_env
 from shoal.bridges.rllib.lanes import lane_observation_space
 from shoal.bridges.rllib.learner import LaneLearner, VecLearner
 from shoal.bridges.rllib.modules import MaskedPPOModule
@@ -69,6 +70,7 @@ def ppo_config(
     runners, learners = max(1, num_env_runners), max(1, num_learners)
     num_steps = check_sizes(mode, num_envs, train_batch_size, minibatch_size, runners, learners)
     spec, same_step = _module_spec(world, mode, model, options)
+    register_env(ENV_NAME, make_env)  # again: a Ray that was started since does not know it
     config = PPOConfig().environment(ENV_NAME, env_config=_env_config(world, mode, num_envs, options, same_step))
     config.env_runners(
         gym_env_vectorize_mode="vector_entry_point",
@@ -166,7 +168,7 @@ def _use_connectors(config: PPOConfig, mode: str, spec: RLModuleSpec, fast: bool
     if mode == "vec" and not fast:
         return
     kinds = {"vec": SingleAgentEnvRunner, "packed_vec": PackedEnvRunner, "columnar": ColumnarEnvRunner}
-    spaces = {"observation_space": spec.observation_space, "action_space": spec.action_space}
+    spaces: dict[str, Any] = {"observation_space": spec.observation_space, "action_space": spec.action_space}
     config.env_runners(
         env_runner_cls=kinds[mode],
         env_to_module_connector=partial(_observing, packed=mode == "packed_vec", **spaces),

@@ -66,9 +66,10 @@ class Lanes:
         action = np.asarray(action, space.dtype)
         info = self.batch.step_into(action + self._start if self._start.any() else action, out)
         if "episode" in info:
-            which = info["_episode"]
-            for kept, key in zip(self._episodes, ("r", "l", "t"), strict=True):
-                kept.extend(np.asarray(info["episode"][key])[which].tolist())
+            which, ended = info["_episode"], self._episodes
+            columns: tuple[tuple[list, str], ...] = ((ended.returns, "r"), (ended.lengths, "l"), (ended.seconds, "t"))
+            for column, key in columns:
+                column.extend(np.asarray(info["episode"][key])[which].tolist())
         truncated = out.truncated & ~out.terminated
         cut = self._cut(truncated) if self.same_step else None
         return Moved(self._observe(out.obs, out.action_mask), out.reward, out.terminated, truncated, cut)

@@ -89,7 +89,9 @@ def value_pass(module: Any, obs: Any, device: Any) -> np.ndarray:
 class VecLearner(PPOTorchLearner):
     """PPO on RLlib's episodes, with targets for all of them at once."""
 
-    connector = EpisodesToBatch
+    connector: type[TrainBatch] = EpisodesToBatch
+    config: Any
+    _learner_connector: Any
 
     def build(self) -> None:
         super().build()

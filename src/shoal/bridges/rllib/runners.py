@@ -23,6 +23,9 @@ Tree = Any
 class LaneEnvRunner(SingleAgentEnvRunner):
     """What both share: lanes that count their own episodes."""
 
+    env: Any
+    module: Any
+
     @property
     def lanes(self) -> Lanes:
         return self.env.unwrapped.lanes
@@ -71,7 +74,7 @@ class ColumnarEnvRunner(LaneEnvRunner):
         random_actions: bool = False,
         force_reset: bool = False,
         **kwargs: Any,
-    ) -> list[Trajectory]:
+    ) -> list[Any]:
         assert num_timesteps is not None
         num_steps = max(1, num_timesteps // self.num_envs)
         while True:
@@ -117,9 +120,9 @@ class ColumnarEnvRunner(LaneEnvRunner):
                 cuts.append((t, moved.cut))
         self._obs = index_tree(obs, num_steps)
         names = (Columns.ACTIONS, Columns.ACTION_LOGP, Columns.ACTION_DIST_INPUTS)
-        drawn_columns = (columns.get(name, np.zeros((num_steps, N), np.float32)) for name in names)
+        action, log_prob, dist_inputs = (columns.get(name, np.zeros((num_steps, N), np.float32)) for name in names)
         skipped = None if lanes.same_step else skip
-        return Trajectory(obs, *drawn_columns, reward, terminated, truncated, skipped, cuts)  # type: ignore[call-arg]
+        return Trajectory(obs, action, log_prob, dist_inputs, reward, terminated, truncated, skipped, cuts)
 
     def _act(self, obs: Tree, explore: bool, random_actions: bool) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """Actions for the lanes, and what was drawn with them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import gymnasium as gym
@@ -17,10 +18,9 @@ def network_space(space: gym.Space) -> gym.spaces.Box:
     """What a network sees of an observation space: vectors and images as they are, anything else as a flat vector."""
     if isinstance(space, gym.spaces.Box) and len(space.shape) in (1, 3):
         return gym.spaces.Box(space.low.astype(FLOAT), space.high.astype(FLOAT), space.shape, FLOAT)
-    try:
+    flat: gym.Space = space
+    with contextlib.suppress(NotImplementedError):
         flat = gym.spaces.flatten_space(space)
-    except NotImplementedError:
-        flat = space
     if not isinstance(flat, gym.spaces.Box):
         raise ConfigError(f"RLlib's networks take no observations of {space}: its size is not fixed.")
     return gym.spaces.Box(flat.low.astype(FLOAT), flat.high.astype(FLOAT), flat.shape, FLOAT)

@@ -49,7 +49,7 @@ def lane_rows(lanes: Trajectory, values: Values, gamma: float, lam: float) -> Ro
     advantage, target = lane_targets(lanes, values, gamma, lam)
     obs = flat_rows(index_tree(lanes.obs, slice(0, -1)))
     columns = (flat_rows(column) for column in (lanes.action, lanes.log_prob, lanes.dist_inputs, advantage, target))
-    return Rows(obs, *columns, None if lanes.skip is None else flat_rows(lanes.skip))  # type: ignore[call-arg,misc]
+    return Rows(obs, *columns, None if lanes.skip is None else flat_rows(lanes.skip))  # type: ignore[call-arg]
 
 
 def episode_rows(episodes: Sequence[Any], values: Values, gamma: float, lam: float) -> Rows:
@@ -64,8 +64,9 @@ def episode_rows(episodes: Sequence[Any], values: Values, gamma: float, lam: flo
     terminated, ended = np.zeros((2, len(reward)), np.bool_)
     ended[np.cumsum(lengths) - 1] = True
     terminated[np.cumsum(lengths) - 1] = [episode.is_terminated for episode in episodes]
-    columns = (reward, value[acted], np.delete(value, last - lengths), terminated, ended & ~terminated)
-    advantage = gae(*(column[:, None] for column in columns), gamma, lam)[:, 0]
+    columns = reward, value[acted], np.delete(value, last - lengths), terminated, ended & ~terminated
+    rewards, now, beyond, ends, cuts = (column[:, None] for column in columns)  # one lane
+    advantage = gae(rewards, now, beyond, ends, cuts, gamma, lam)[:, 0]
     log_prob, dist_inputs = (
         np.concatenate([episode.get_extra_model_outputs(key) for episode in episodes])
         for key in ("action_logp", "action_dist_inputs")

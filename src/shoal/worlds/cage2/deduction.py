@@ -67,8 +67,19 @@ def note_exploit(s, host, way, events, shell, p):
 
 
 def may_help(s, action):
-    """Whether one of the 145 actions can do something, as far as Blue knows: Remove needs a shell that was noticed."""
-    return not REMOVE <= action < DECOY or s.seen_shells >> (action - REMOVE) & 1 == 1
+    """Whether one of the 145 actions is worth a thought, as far as Blue knows.
+
+    Remove needs a shell that was noticed. Restore is a waste where such a shell was opened in the last step and nothing
+    else was seen: Remove kills it before red can use it, at no cost.
+    """
+    if REMOVE <= action < DECOY:
+        return s.seen_shells >> (action - REMOVE) & 1 == 1
+    if action >= RESTORE:
+        host = action - RESTORE
+        others = s.seen_logins | s.seen_roots
+        fresh = s.latest_host == host and s.silence == 0 and s.seen_shells >> host & 1 == 1
+        return not fresh or others >> host & 1 == 1
+    return True
 
 
 def write_memory(s, out, at):

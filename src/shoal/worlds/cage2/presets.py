@@ -11,10 +11,10 @@ _WORKFLOW = {"workflow": "critical_first", "alignment_weight": 30.0}
 
 _DEFENDER = {
     "num_envs": 128,
-    "total_steps": 6_000_000,
+    "total_steps": 4_000_000,
     "eval_every": 500_000,
     "eval_episodes": 1000,
-    "checkpoint_every": 6_000_000,
+    "checkpoint_every": 4_000_000,
     "algo": {
         "num_steps": 100,
         "epochs": 3,
@@ -22,7 +22,7 @@ _DEFENDER = {
         "hidden": [64, 64],
         "lr": 1e-3,
         "lr_final": 2e-5,
-        "entropy": 0.01,
+        "entropy": 0.02,
         "entropy_final": 3e-4,
         "normalise_reward": True,
     },
@@ -35,7 +35,7 @@ PRESETS: dict[str, dict[str, dict]] = {
             "extra": {"user_cost": 0.5},
             "env": {
                 "actions": "reduced",
-                "mask": "useful",
+                "mask": "evidence",
                 "scan_memory": True,
                 "decoy_memory": True,
                 "host_memory": True,

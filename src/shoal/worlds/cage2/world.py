@@ -51,8 +51,8 @@ def make_cage2(
         green: a green agent that scans hosts.
         actions: "full" (145) or "reduced" (36, with lists of decoys).
         mask: "none"; "useful" forbids what Blue knows to be of no use: decoy lists that are used up, Remove where no
-            shell was noticed; "evidence" also forbids to restore Op_Server0 before a foothold there was shown, since
-            one such Restore makes Impact harmless for good.
+            shell was noticed, Restore where Remove is enough; "evidence" also forbids to restore Op_Server0 before a
+            foothold there was shown, since one such Restore makes Impact harmless for good.
         scan_memory: append which hosts were scanned last and before, 10 values.
         decoy_memory: append how many decoys Blue has on each host, and how many of them red has been seen to scan, 26
             values: what Blue knows from its own moves.

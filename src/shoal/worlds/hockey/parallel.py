@@ -55,7 +55,7 @@ class HockeyParallel(ParallelEnv):
         for agent, space in self.action_spaces.items():
             if np.shape(actions[agent]) != space.shape:
                 raise ActionError(
-                    f"The action of {agent} has shape {np.shape(actions[agent])}; here it must be {space.shape}."
+                    f"The action of {agent} has shape {np.shape(actions[agent])}; these options want {space.shape}."
                 )
         action = np.stack([np.asarray(actions[agent]) for agent in AGENTS])[None]
         obs, reward, terminated, truncated, info = self._batch.step(action)

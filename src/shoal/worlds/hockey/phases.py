@@ -6,12 +6,14 @@ keeps the pool, and ends the run after the last phase. It fits the trainer's hoo
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 
 from shoal.agents.frozen import FrozenPolicy, freeze
+from shoal.agents.n_step import Steps
 from shoal.errors import ConfigError
 from shoal.worlds.hockey.curriculum import Phase
 from shoal.worlds.hockey.pool import AFTER_LEARNER, LEARNER, Mixture, Pool, load_files, opponent_weights, score_of
@@ -49,13 +51,16 @@ class Phases:
         """Get to know the run; a resumed one is put back into its phase."""
         batch = loop.batch
         if not isinstance(batch, VersusBatch):
-            raise ConfigError("A curriculum needs lanes whose opponents can change. Make them with --opponent pool.")
+            raise ConfigError(
+                "Curricula and self-play need lanes whose opponents can change. Make them with --opponent pool."
+            )
         files = tuple(file for phase in self.phases for file in phase.opponents.files)
         width = batch.single_observation_space.shape[0]  # type: ignore[index]
         self._files, self._batch = load_files(files, width, batch.action_width), batch
         if self._restored is not None:
             self.pool.load(self._restored, freeze(loop.agent, batch.table).settings)
             self._restored = None
+            self._hold(loop, resumed=True)
             self._settle(loop)
 
     def advance(self, loop: Any) -> str | None:
@@ -72,6 +77,7 @@ class Phases:
             agent.cut_episodes()
             if self.phase.clear_buffer:
                 agent.replay.clear()
+        self._hold(loop)
         self._settle(loop)
         # all lanes begin the phase together, in its mode and with its opponents
         last_row = loop.rollout.step_buffers(loop.rollout.num_steps - 1)
@@ -133,6 +139,28 @@ class Phases:
         schedule = self.phase.shaping
         batch.shaping = Shaping() if schedule is None else Shaping(**schedule.at(self.games))
 
+    def _hold(self, loop: Any, resumed: bool = False) -> None:
+        """Where won games pay a bonus to the steps that led to it, whole episodes are held back."""
+        bonus = self.phase.bonus
+        if bonus is None and (self.index == 0 or self.phases[self.index - 1].bonus is None):
+            return
+        if not hasattr(loop.agent, "hold_episodes"):
+            raise ConfigError(f"reward_bonus needs an agent with a replay memory, not {type(loop.agent).__name__}.")
+        pending = [window.pending for window in loop.agent.windows]
+        loop.agent.hold_episodes(None if bonus is None else partial(self._pay_bonus, loop.agent.config.reward_scale))
+        if resumed:
+            for window, steps in zip(loop.agent.windows, pending, strict=True):
+                window.pending = steps
+
+    def _pay_bonus(self, scale: float, steps: Steps, lane: int, first: int, last: int) -> None:
+        """The steps before the last of a won game receive the bonus, less the further back they are."""
+        assert self.phase.bonus is not None
+        now = self.phase.bonus.at(self.games)
+        if steps.terminated[last, lane] and steps.reward[last, lane] > 0:  # a goal pays 10 to the winner
+            back = np.arange(last - first)[::-1]
+            paid = scale * now["win_bonus"] * now["win_discount"] ** back
+            steps.reward[first:last, lane] += paid.astype(steps.reward.dtype)
+
     def _files_of(self, mixture: Mixture) -> list[FrozenPolicy]:
         before = sum(len(phase.opponents.files) for phase in self.phases[: self.index])
         return self._files[before : before + len(mixture.files)]
@@ -160,11 +188,11 @@ class Phases:
             "counters": np.array([self.index, self.games, self.steps_before, self._saved_pool_at, int(self.finished)]),
             "won": np.array([*self.won, self.won_lately]),
             "who": self._who,
-            "rated": np.frombuffer(names, np.uint8).copy(),
+            "rated": np.array(list(names), np.uint8),
             "ratings": np.array(list(ratings.values()), np.float64).reshape(-1, 2),
             **{f"pool.{name}": array for name, array in self.pool.state().items()},
         }
-        return {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in named.items()}
+        return {name: torch.from_numpy(np.array(array)) for name, array in named.items()}
 
     def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
         """Go back to what `state_dict` returned; `begin` then puts the lanes into the phase."""

@@ -1,9 +1,13 @@
-"""The policy of a run as plain layers, read from its folder."""
+"""The policy of a run as plain layers, read from its folder.
+
+`python -m shoal.worlds.hockey.players RUN NAME` stores it among the policies that come with Shoal.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +15,7 @@ import numpy as np
 
 from shoal.agents.frozen import FrozenPolicy
 from shoal.errors import ConfigError
+from shoal.worlds.hockey.policies import STORED
 from shoal.worlds.hockey.tables import action_table
 
 
@@ -58,3 +63,17 @@ def _of_ppo(arrays: dict[str, np.ndarray], algo: dict[str, Any], table: np.ndarr
         options |= {"mean": arrays["obs_normaliser.mean"], "scale": (variance + 1e-8) ** -0.5, "clip": 10.0}
     head = "choice" if table is not None else "tanh" if algo["squash"] else "clip"
     return FrozenPolicy(layers, head, table=table, **options)
+
+
+def store(run: Path, name: str) -> Path:
+    """Keep the policy of `run` under `name`, with the command that trained it and the step it had reached."""
+    step = (run / "checkpoints" / "latest").resolve().name
+    STORED.mkdir(exist_ok=True)
+    path = STORED / f"{name}.safetensors"
+    command = re.sub(r" --runs-dir \S+", "", (run / "command.txt").read_text().strip())
+    frozen_run(run).save(path, f"{command} ({step})")
+    return path
+
+
+if __name__ == "__main__":
+    print(store(Path(sys.argv[1]), sys.argv[2]))

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from shoal.errors import ConfigError
+from shoal.errors import ConfigError, missing_extra
 
 DEFAULT = "agent"
+BUNDLED = files(__package__) / "agent.safetensors"
 BOTS = ("weak", "strong")
+STORED = Path(__file__).with_name("stored")
 
 
 def find_policy(name: str, env: dict[str, Any]) -> tuple[dict[str, Any], Callable[[Any], Any]]:
@@ -20,7 +23,32 @@ def find_policy(name: str, env: dict[str, Any]) -> tuple[dict[str, Any], Callabl
         return {"player": name}, SeatedBot
     if name == DEFAULT:
         return {}, lambda batch: Agent()
-    raise ConfigError(f"hockey has no policy {name!r}. Use 'agent', 'weak', 'strong', 'random', or name a run folder.")
+    stored = stored_policies()
+    if name in stored:
+        return {}, lambda batch: StoredActor(stored[name])
+    names = ", ".join(map(repr, (DEFAULT, *BOTS, *stored, "random")))
+    raise ConfigError(f"hockey has no policy {name!r}. Use {names}, or name a run folder.")
+
+
+def stored_policies() -> dict[str, Path]:
+    """Trained policies that come with Shoal, by name; each file says which command made it."""
+    return {path.stem: path for path in sorted(STORED.glob("*.safetensors"))}
+
+
+class StoredActor:
+    """A stored policy, as lanes ask it."""
+
+    def __init__(self, path: Path) -> None:
+        from shoal.agents.frozen import FrozenPolicy
+
+        self._policy = FrozenPolicy.load(path)
+
+    def __call__(self, obs: np.ndarray, info: dict[str, Any]) -> np.ndarray:
+        """[B, 18] -> [B, 4]."""
+        return self._policy(obs)
+
+    def forget(self, ended: np.ndarray) -> None:
+        """Nothing is remembered."""
 
 
 class SeatedBot:
@@ -39,11 +67,15 @@ class SeatedBot:
 class Agent:
     """The bundled network: tanh layers on normalised observations, the mean of its actions."""
 
-    def __init__(self) -> None:
-        with (files(__package__) / "agent.npz").open("rb") as file:
-            stored = np.load(file)
-            self._mean, self._scale = stored["mean"], stored["scale"]
-            self._layers = [(stored[f"weight_{k}"], stored[f"bias_{k}"]) for k in range(len(stored) // 2 - 1)]
+    def __init__(self, stored_in: Any = BUNDLED) -> None:
+        """`stored_in` is a file that `bundle` wrote."""
+        try:
+            from safetensors.numpy import load
+        except ImportError:
+            raise missing_extra("safetensors", "train", "The bundled agent") from None
+        stored = load(stored_in.read_bytes())
+        self._mean, self._scale = stored["mean"], stored["scale"]
+        self._layers = [(stored[f"weight_{k}"], stored[f"bias_{k}"]) for k in range(len(stored) // 2 - 1)]
 
     def __call__(self, obs: np.ndarray, info: dict[str, Any]) -> np.ndarray:
         """[B, 18] -> [B, 4]."""

@@ -1,9 +1,9 @@
 {
-  aspect: 1.2, smooth: true,
+  aspect: 1.12, smooth: true,
   draw(ctx, frame, { width: w, height: h, colors: c, meta, t, frames }) {
     const [x1, y1, a1, x2, y2, a2, px, py, held1, held2, winner] = frame;
-    const scale = Math.min(w / 9.4, h / 7.8), unit = scale / 60;
-    ctx.translate(w / 2, h / 2); ctx.scale(scale, -scale); ctx.translate(-5, -4); // metres, y up
+    const scale = Math.min(w / 9.4, h / 8.4), unit = scale / 60, middle = h - 3.9 * scale; // above the rink is room for a line
+    ctx.translate(w / 2, middle); ctx.scale(scale, -scale); ctx.translate(-5, -4); // metres, y up
     const shape = (points, color) => {
       ctx.fillStyle = color; ctx.beginPath();
       points.forEach(([x, y], i) => (i ? ctx.lineTo(x, y) : ctx.moveTo(x, y)));
@@ -32,13 +32,13 @@
       }
     });
     disc(px, py, meta.radius, c.ink);
-    ctx.setTransform(ctx.getTransform().translate(5, 4).scale(1 / scale, -1 / scale).translate(-w / 2, -h / 2)); // pixels again
-    ctx.font = `600 ${15 * unit}px system-ui, sans-serif`; ctx.textBaseline = "top";
-    ctx.textAlign = "left"; ctx.fillStyle = c.series[0]; ctx.fillText(meta.names[0], w / 2 - 4.2 * scale, h / 2 - 3.75 * scale);
-    ctx.textAlign = "right"; ctx.fillStyle = c.series[1]; ctx.fillText(meta.names[1], w / 2 + 4.2 * scale, h / 2 - 3.75 * scale);
+    ctx.setTransform(ctx.getTransform().translate(5, 4).scale(1 / scale, -1 / scale).translate(-w / 2, -middle)); // pixels again
+    ctx.font = `600 ${15 * unit}px system-ui, sans-serif`; ctx.textBaseline = "middle"; ctx.fillStyle = c.surface; // on the wall
+    ctx.textAlign = "left"; ctx.fillText(meta.names[0], w / 2 - 4 * scale, middle - 3.5 * scale);
+    ctx.textAlign = "right"; ctx.fillText(meta.names[1], w / 2 + 4 * scale, middle - 3.5 * scale);
     if (scored) {
       ctx.textAlign = "center"; ctx.fillStyle = c.series[scored === 1 ? 0 : 1]; ctx.font = `700 ${34 * unit}px system-ui, sans-serif`;
-      ctx.fillText(`${meta.names[scored === 1 ? 0 : 1]} scores`, w / 2, h / 2 - 1.9 * scale);
+      ctx.fillText(`${meta.names[scored === 1 ? 0 : 1]} scores`, w / 2, middle - 1.9 * scale);
     }
   },
 }

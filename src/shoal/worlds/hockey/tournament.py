@@ -5,6 +5,7 @@ This is what `shoal tournament` asks of a world: `find_entrant` and `play`.
 
 from __future__ import annotations
 
+import re
 from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +15,7 @@ import numpy as np
 from shoal.errors import ConfigError
 from shoal.worlds.hockey.batch import EXTERNAL, hockey
 from shoal.worlds.hockey.evaluation import both_sides
-from shoal.worlds.hockey.policies import BOTS, find_policy
+from shoal.worlds.hockey.policies import BOTS, DEFAULT, find_policy, stored_policies
 from shoal.worlds.hockey.pool import load_policy, score_of
 from shoal.worlds.hockey.ratings import Ratings
 
@@ -41,10 +42,11 @@ def find_entrant(name: str) -> Entrant:
         policy = load_policy(name)
         policy.check_fits(18, 4, name)
         return policy
-    if name == "agent":
+    if name in (DEFAULT, *stored_policies()):
         policy = find_policy(name, {})[1](None)
         return lambda obs: policy(obs, {})
-    raise ConfigError(f"{name!r} cannot take part: it is no run folder, no stored policy, and none of weak, strong.")
+    names = ", ".join((*BOTS, DEFAULT, *stored_policies()))
+    raise ConfigError(f"{name!r} cannot take part: it is no run folder, no stored policy, and none of {names}.")
 
 
 def play(entrants: dict[str, Entrant], games: int, seed: int = 0) -> Result:
@@ -99,5 +101,9 @@ def play_pair(one: Entrant, two: Entrant, games: int, seed: int) -> np.ndarray:
 
 
 def name_of(entrant: str) -> str:
-    """How an entrant is called in tables: the folder's own name."""
-    return Path(entrant).name if Path(entrant).exists() else entrant
+    """How an entrant is called in tables: a run by its agent, seed and time of day, since its own name is long."""
+    if not Path(entrant).exists():
+        return entrant
+    name = Path(entrant).absolute().name
+    run = re.fullmatch(r".+__(\w+)__(\d+)__\d+-(\d+)_vec\d+(-\d+)?", name)
+    return name.removesuffix(".safetensors") if run is None else f"{run[1]} {run[2]} {run[3]}{run[4] or ''}"

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.vector import AutoresetMode
 
 from shoal.errors import ConfigError
 from shoal.vector.batch import Batch, State, Step
@@ -80,6 +81,7 @@ class VersusBatch(Batch):
         self.shaping = Shaping()
         self.other: Other | None = None
         self._two = rink.empty_step()
+        self._over = np.zeros(B, np.bool_)  # lanes whose episode ended in the latest step
         self._both = np.zeros((B, 2, self.action_width), np.float32)
         self._keys, self._episode = np.zeros(B, np.uint64), np.zeros(B, np.uint64)
         if opponent not in (*_BOTS, "mixed"):
@@ -122,13 +124,14 @@ class VersusBatch(Batch):
         self.rink.lane_state["mode"][lanes] = self._draw(lanes, 1, self._mode_levels, self._mode_codes)
         info = self.rink.reset_into(self._two, seed=seed, options=options)
         self._seat(lanes)
+        self._over[lanes] = False
         out.obs[lanes] = self._two.obs[lanes, 0]
         return info
 
     def _step_lanes(self, action: Any, out: Step) -> dict[str, Any]:
-        action = action.detach().numpy() if hasattr(action, "detach") else np.asarray(action)
+        action = as_actions(action, self.single_action_space, self.num_envs)
         if self.table is not None:
-            self._check_choices(action)
+            check_action_range(action, self.single_action_space)
             action = self.table[action]
         both, two = self._both, self._two
         both[:, 0] = action
@@ -142,26 +145,28 @@ class VersusBatch(Batch):
         out.reward[:] = two.reward + self._shaped(parts, ended)
         others_reward = parts["opponent_reward"] + self._shaped(parts, ended, "opponent_")
         next_obs = two.obs[:, 1].copy()
-        if ended.any():
+        if ended.any() and self.autoreset_mode == AutoresetMode.SAME_STEP:
             lanes = np.flatnonzero(ended)
-            if self.autoreset_mode.value == "SameStep":
-                out.final_obs[lanes] = two.final_obs[lanes, 0]
-                next_obs[lanes] = two.final_obs[lanes, 1]
-                info["final_obs"] = out.final_obs
-                self._begin_episodes(lanes)
+            out.final_obs[lanes] = two.final_obs[lanes, 0]
+            next_obs[lanes] = two.final_obs[lanes, 1]
+            info["final_obs"] = out.final_obs
+            self._begin_episodes(lanes)
+        elif self._over.any() and self.autoreset_mode == AutoresetMode.NEXT_STEP:
+            self._begin_episodes(np.flatnonzero(self._over))
+        self._over[:] = ended
         self.other = Other(before, both[:, 1].copy(), others_reward, next_obs, played)
         out.obs[:] = two.obs[:, 0]
         return info
 
     def _get_state(self) -> State:
         inner = {f"rink.{name}": array for name, array in self.rink.get_state().items()}
-        own = {"keys": self._keys, "episode": self._episode, "who": self.who, "obs": self._two.obs}
+        own = {"keys": self._keys, "episode": self._episode, "who": self.who, "over": self._over, "obs": self._two.obs}
         return inner | {name: array.copy() for name, array in own.items()}
 
     def _set_state(self, state: State) -> None:
         self.rink.set_state({k.removeprefix("rink."): v for k, v in state.items() if k.startswith("rink.")})
         self._keys[:], self._episode[:], self.who[:] = state["keys"], state["episode"], state["who"]
-        self._two.obs[:] = state["obs"]
+        self._over[:], self._two.obs[:] = state["over"], state["obs"]
 
     def close_extras(self, **kwargs: Any) -> None:
         self.rink.close()
@@ -211,9 +216,6 @@ class VersusBatch(Batch):
         weights = zip((s.closeness, s.touch, s.direction), PARTS, strict=True)
         weighted = sum(weight * parts[whose + name] for weight, name in weights)
         return (weighted + s.outcome * np.where(ended, parts[f"{whose}winner"], 0)).astype(np.float32)
-
-    def _check_choices(self, action: np.ndarray) -> None:
-        check_action_range(as_actions(action, self.single_action_space, self.num_envs), self.single_action_space)
 
 
 _NEEDED = (*PARTS, "winner", *(f"opponent_{name}" for name in (*PARTS, "winner", "reward")))
