@@ -91,6 +91,7 @@ def train(
     if measured and resume is None:
         say = (lambda text: None) if quiet else partial(print, flush=True)
         resolved = replace(resolved, num_envs=measured_num_envs(source, resolved, network, say))
+        say(f"Training with {resolved.num_envs:,} lanes.")
     service = None if track is None else load_service(track)
     hooks_for = partial(world_hooks, config=resolved) if hooks is None else lambda lanes: hooks
     with _open_lanes(source, resolved, network, hooks_for) as batch:

@@ -10,8 +10,8 @@ from typing import Any
 _LEARNING = {
     "num_steps": 32,
     "epochs": 4,
-    "minibatches": 4,
-    "lr": 1e-3,
+    "minibatches": 8,
+    "lr": 2e-3,
     "lr_final": 1e-4,
     "hidden": (64, 64),
     "entropy": 0.05,
@@ -31,8 +31,8 @@ def _preset(total_steps: int, **env: Any) -> dict[str, Any]:
 PRESETS: dict[str, dict[str, dict]] = {
     "kg": {
         "ppo": _preset(300_000, max_states=64, max_depth=10),
-        "countries_s3": _preset(400_000, max_states=20, max_depth=10, corruption=["tail"]),
-        "family": _preset(400_000, max_states=32, max_depth=4),
-        "wn18rr": _preset(400_000, max_states=32, max_depth=4, embedding_size=16),
+        "countries_s3": _preset(260_000, max_states=20, max_depth=10, corruption=["tail"]),
+        "family": _preset(160_000, max_states=32, max_depth=4),
+        "wn18rr": _preset(160_000, max_states=32, max_depth=4, embedding_size=16),
     },
 }
