@@ -10,13 +10,13 @@ from shoal.worlds.cage2.names import BLUE_ACTIONS, EXPLOIT, HOSTS, MONITOR, SCAN
 from shoal.worlds.cage2.reduced import PLAIN
 from shoal.worlds.cage2.world import give, make_cage2
 
-LANES = 64
+LANES = 16
 REMOVES = [k for k, name in enumerate(BLUE_ACTIONS) if name.startswith("Remove")]
 
 
 def lanes_over_time(variant, allowed, steps=100):
     """The state [B] after every step of play by chance, with actions from `allowed`."""
-    batch = make_cage2(LANES, variant=variant, red=["bline", "meander"], host_memory=True)
+    batch = make_cage2(LANES, variant=variant, red=["bline", "meander"], host_memory=True, compiled=False)
     rng = np.random.default_rng(3)
     batch.reset(seed=3)
     for _ in range(steps - 1):
@@ -51,7 +51,7 @@ def test_blue_knows_what_remove_would_not_kill(variant):
 
 def test_the_latest_traffic_is_remembered():
     """A scan, a shell, silence: the last eight numbers but one, and the host before them."""
-    batch = make_cage2(1, red="given", host_memory=True)
+    batch = make_cage2(1, red="given", host_memory=True, compiled=False)
     batch.reset(seed=0)
     seen = []
     user2 = HOSTS.index("User2")
@@ -66,7 +66,7 @@ def test_the_latest_traffic_is_remembered():
 
 
 def test_a_decoy_that_was_tried_is_no_foothold():
-    batch = make_cage2(1, red="given", host_memory=True)
+    batch = make_cage2(1, red="given", host_memory=True, compiled=False)
     batch.reset(seed=0)
     user2 = HOSTS.index("User2")
     femitter = BLUE_ACTIONS.index("DecoyFemitter User2")
@@ -81,7 +81,7 @@ def test_a_decoy_that_was_tried_is_no_foothold():
 @pytest.mark.parametrize("actions", ["full", "reduced"])
 def test_remove_is_offered_where_a_shell_was_noticed(actions):
     """User2: EternalBlue opens a privileged shell and BlueKeep one of user level; Remove kills the latter alone."""
-    batch = make_cage2(3, red="given", actions=actions, mask="useful")
+    batch = make_cage2(3, red="given", actions=actions, mask="useful", compiled=False)
     _, info = batch.reset(seed=0)
     names = BLUE_ACTIONS if actions == "full" else [BLUE_ACTIONS[k] for k in PLAIN]
     removes = [k for k, name in enumerate(names) if name.startswith("Remove")]
