@@ -37,6 +37,7 @@ class LoseANode:
             threading.Timer(0.2, self.cluster.remove_node, (lost, False)).start()
 
 
+@pytest.mark.slow
 def test_a_lost_node_costs_one_fragment(cluster, tmp_path):
     lose = LoseANode(cluster)
     settings = {**SMALL, "total_steps": 8 * 16 * 5}

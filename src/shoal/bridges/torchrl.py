@@ -69,6 +69,18 @@ class ShoalEnv(EnvBase):
         self._pending_seed = None
         return self._tensordict(obs, info)
 
+    def maybe_reset(self, tensordict: TensorDictBase) -> TensorDictBase:
+        """Reset the lanes that ended. TorchRL's own way there costs several times the step: it cannot know that the
+        rows of the other lanes come back as they are."""
+        done = tensordict["done"].reshape(-1).cpu().numpy()
+        if done.any():
+            obs, info = self.batch.reset(seed=self._pending_seed, options={"reset_mask": done})
+            self._pending_seed = None
+            tensordict.update(self._tensordict(obs, info))
+            for name in ("done", "terminated", "truncated"):
+                tensordict.set(name, torch.zeros_like(tensordict[name]))
+        return tensordict
+
     def _step(self, tensordict: TensorDictBase) -> TensorDictBase:
         if "_step" in tensordict.keys():  # noqa: SIM118 — a tensordict iterates over rows, not keys
             raise ConfigError("A batch steps all of its lanes. Use rollout(..., break_when_any_done=False) instead.")

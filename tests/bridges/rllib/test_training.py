@@ -121,7 +121,8 @@ def test_the_block_of_the_page_runs(capsys):
     assert float(capsys.readouterr().out) > 1
 
 
-@pytest.mark.parametrize("mode", ["columnar", pytest.param("packed_vec", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["columnar", "packed_vec"])
 def test_a_killed_env_runner_comes_back(mode):
     algo = build(mode, num_env_runners=2)
     algo.train()

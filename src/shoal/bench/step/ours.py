@@ -20,19 +20,17 @@ def shoal_batch(num_envs: int, env: str, **options: Any) -> Run:
 
 
 def single_lanes(num_envs: int, env: str, red: str) -> Run:
-    """A plain Python loop: uncompiled lanes one after another, each in a batch of its own, `red` dealt out in turn."""
+    """A plain Python loop: uncompiled lanes in batches of their own, one per red, stepped in turn `num_envs` times."""
     import shoal
 
-    reds = red.split(",")
-    lanes = [shoal.make(env, 1, compiled=False, copy=False, red=reds[k % len(reds)]) for k in range(num_envs)]
+    lanes = [shoal.make(env, 1, compiled=False, copy=False, red=name) for name in red.split(",")]
     for k, lane in enumerate(lanes):
         lane.reset(seed=k)
     actions = random_actions(lanes[0].single_action_space, 1)
 
     def run(count: int) -> int:
-        for k in range(count):
-            for lane in lanes:
-                lane.step(actions[k % len(actions)])
+        for k in range(count * num_envs):
+            lanes[k % len(lanes)].step(actions[k % len(actions)])
         return count
 
     return run
