@@ -73,7 +73,7 @@ class KGECommand:
     regulariser: float = 0.01
     """Weight of the model's penalty: N3, or for rote the squared lengths."""
     num_negatives: int | None = None
-    """Entities per batch that the true ones are told from; all of them where these are few, else what suits the model."""
+    """Wrong entities per batch; if not given, all of them where these are few, else what suits the model."""
     walk_length: int = 1
     """Also ask where random walks of up to this many facts end."""
     seed: int = 0
