@@ -72,6 +72,8 @@ class KGECommand:
     """Learning rate of Adagrad."""
     regulariser: float = 0.01
     """Weight of the model's penalty: N3, or for rote the squared lengths."""
+    num_negatives: int | None = None
+    """Wrong entities per batch; if not given, all of them where these are few, else what suits the model."""
     walk_length: int = 1
     """Also ask where random walks of up to this many facts end."""
     seed: int = 0
@@ -161,6 +163,7 @@ def train_kge(argv: list[str]) -> int:
         epochs=command.epochs,
         lr=command.lr,
         regulariser=command.regulariser,
+        num_negatives=command.num_negatives,
         walk_length=command.walk_length,
         seed=command.seed,
     )

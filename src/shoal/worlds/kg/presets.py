@@ -10,8 +10,8 @@ from typing import Any
 _LEARNING = {
     "num_steps": 32,
     "epochs": 4,
-    "minibatches": 8,
-    "lr": 2e-3,
+    "minibatches": 4,
+    "lr": 1e-3,
     "lr_final": 1e-4,
     "hidden": (64, 64),
     "entropy": 0.05,
@@ -23,16 +23,18 @@ _LEARNING = {
 _LANES = {"end_action": True, "state_encoder": "role", "embedding_size": 32, "selection": "bound_first"}
 
 
-def _preset(total_steps: int, **env: Any) -> dict[str, Any]:
-    env = {**_LANES, **env}
-    return {"num_envs": 256, "total_steps": total_steps, "eval_episodes": 200, "env": env, "algo": _LEARNING}
+def _preset(total_steps: int, learning: dict[str, Any], **env: Any) -> dict[str, Any]:
+    algo, env = {**_LEARNING, **learning}, {**_LANES, **env}
+    return {"num_envs": 256, "total_steps": total_steps, "eval_episodes": 200, "env": env, "algo": algo}
 
+
+_EAGER = {"minibatches": 8, "lr": 2e-3}
 
 PRESETS: dict[str, dict[str, dict]] = {
     "kg": {
-        "ppo": _preset(300_000, max_states=64, max_depth=10),
-        "countries_s3": _preset(260_000, max_states=20, max_depth=10, corruption=["tail"]),
-        "family": _preset(160_000, max_states=32, max_depth=4),
-        "wn18rr": _preset(160_000, max_states=32, max_depth=4, embedding_size=16),
+        "ppo": _preset(300_000, _EAGER, max_states=64, max_depth=10),
+        "countries_s3": _preset(260_000, _EAGER, max_states=20, max_depth=10, corruption=["tail"]),
+        "family": _preset(160_000, {}, max_states=32, max_depth=4),
+        "wn18rr": _preset(66_000, {}, max_states=32, max_depth=4, embedding_size=16),
     },
 }
