@@ -47,7 +47,7 @@ class DDDQN(OffPolicyAgent):
         if not isinstance(action_space, gym.spaces.Discrete):
             raise ConfigError(
                 f"DDDQN chooses among discrete actions, but the action space is {action_space}. Use SAC or PPO, or "
-                "lanes with discrete actions (hockey: --actions eight)."
+                "lanes with discrete actions (in some worlds: --actions NAME)."
             )
         self.dqn = config = config or DDDQNConfig()
         super().__init__(observation_space, config, network, device, seed)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median, quantiles
@@ -21,6 +22,7 @@ from shoal.bench.machine import commit, machine, versions
 from shoal.bench.picture import line_chart
 from shoal.bench.train import Answer, Worker
 from shoal.bench.trainers import Contender, Work
+from shoal.cluster.start import ray_address, start_local
 from shoal.errors import missing_extra
 
 SIZES = ((64, 64), (1_000, 32), (10_000, 8))  # lanes x steps per rollout
@@ -144,22 +146,33 @@ def run(argv: list[str]) -> int:
     args = tyro.cli(RllibArgs, args=argv, prog="shoal bench rllib")
     if importlib.util.find_spec("ray") is None:
         raise missing_extra("ray[rllib]", "ray", "`shoal bench rllib`")
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     sizes = [size for size in (*SIZES, LARGE) if (size[0] in args.num_envs if args.num_envs else size != LARGE)]
     if args.large and LARGE not in sizes:
         sizes.append(LARGE)
     rows: list[Row] = []
-    for num_envs, num_steps in sizes:
-        work = Work(num_envs, num_steps, epochs=4, minibatches=MINIBATCHES)
-        rows += measure(work, "cartpole ppo", MODES, args.rounds, print)
+    with shared_ray():
+        for num_envs, num_steps in sizes:
+            work = Work(num_envs, num_steps, epochs=4, minibatches=MINIBATCHES)
+            rows += measure(work, "cartpole ppo", MODES, args.rounds, print)
+            write(rows, args.out)  # the larger sizes take long, and might be interrupted
     if not args.num_envs or 64 in args.num_envs:
         for name, contenders in OTHERS.items():
             if importlib.util.find_spec(contenders[0].package) is not None:
                 rows += measure(Work(64, 64), name, contenders, args.rounds, print)
     print_rows(rows)
-    if args.out is not None:
-        write(rows, args.out)
+    write(rows, args.out)
     return 0
+
+
+@contextmanager
+def shared_ray() -> Iterator[None]:
+    """One Ray for all contenders, found by its address in the environment: five would take each other's time."""
+    with start_local(num_cpus=1):
+        os.environ["RAY_ADDRESS"] = ray_address()
+        try:
+            yield
+        finally:
+            del os.environ["RAY_ADDRESS"]
 
 
 def print_rows(rows: Sequence[Row]) -> None:
@@ -185,8 +198,10 @@ def print_rows(rows: Sequence[Row]) -> None:
                   style="dim", highlight=False)  # fmt: skip
 
 
-def write(rows: Sequence[Row], path: Path) -> None:
-    """The rows as JSON, and samples per second over lanes as a picture."""
+def write(rows: Sequence[Row], path: Path | None) -> None:
+    """The rows as JSON, and samples per second over lanes as a picture; nothing without a path."""
+    if path is None:
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     document = {"rows": [asdict(row) for row in rows], "machine": machine(), "versions": versions(), "commit": commit()}
     path.write_text(json.dumps(document, indent=1) + "\n")

@@ -38,7 +38,11 @@ def main(argv: list[str]) -> int:
     find, play, name_of = (world_part(command.world, "tournament", n) for n in ("find_entrant", "play", "name_of"))
     if play is None:
         raise ConfigError(f"{command.world} is no world for two, so there are no tournaments in it.")
-    result = play({name_of(name): find(name) for name in command.entrants}, command.games, command.seed)
+    names = [name_of(name) for name in command.entrants]
+    if len(set(names)) < len(names):
+        raise ConfigError(f"Somebody takes part twice among {', '.join(names)}. Name everybody once.")
+    entrants = {name: find(entrant) for name, entrant in zip(names, command.entrants, strict=True)}
+    result = play(entrants, command.games, command.seed)
     print(as_text(result))
     _write(command, result)
     return 0

@@ -69,6 +69,11 @@ def start_local(num_cpus: int, fragment_bytes: int = 0) -> Iterator[None]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def ray_address() -> str:
+    """HOST:PORT of the Ray that this process is connected to."""
+    return import_ray("Running on Ray").get_runtime_context().gcs_address
+
+
 def connect(address: str) -> None:
     """Connect to the cluster at "HOST:PORT" or "auto"; `ConfigError` soon if there is none."""
     ray = import_ray("Running on Ray")

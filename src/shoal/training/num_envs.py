@@ -51,7 +51,7 @@ def measured_num_envs(
     algo = config.algo
     if not isinstance(algo, PPOConfig):
         raise ConfigError(
-            f"num_envs='auto' measures whole iterations, and {algo.name} has none: its lanes change what is learned. "
+            f"num_envs='auto' is measured over iterations of ppo, and this run is one of {algo.name}. "
             "Name a number of lanes."
         )
     room = SHARE_OF_MEMORY * (_free_bytes() if free_bytes is None else free_bytes)

@@ -133,7 +133,13 @@ def build(cls: type, values: Mapping[str, Any], source: str, prefix: str = "") -
             raise unknown_name(
                 f"setting in {source}", prefix + key, [prefix + name for name in known], "`shoal train --help`"
             )
-    return cls(**{key: _fit(value, hints[key], f"{prefix}{key}", source) for key, value in values.items()})
+    fitted = {key: _fit(value, hints[key], f"{prefix}{key}", source) for key, value in values.items()}
+    try:
+        return cls(**fitted)
+    except ConfigError as error:
+        if not Path(source).is_file():
+            raise
+        raise ConfigError(f"{source}: {prefix}{error}") from error
 
 
 def _fit(value: Any, hint: Any, name: str, source: str) -> Any:

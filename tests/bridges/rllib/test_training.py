@@ -121,8 +121,9 @@ def test_the_block_of_the_page_runs(capsys):
     assert float(capsys.readouterr().out) > 1
 
 
-def test_a_killed_env_runner_comes_back():
-    algo = build("packed_vec", num_env_runners=2)
+@pytest.mark.parametrize("mode", ["columnar", pytest.param("packed_vec", marks=pytest.mark.slow)])
+def test_a_killed_env_runner_comes_back(mode):
+    algo = build(mode, num_env_runners=2)
     algo.train()
     victim = algo.env_runner_group._worker_manager.actors()[1]
     ray.kill(victim, no_restart=False)
@@ -147,17 +148,22 @@ def test_two_learners_train_every_row(mode):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["vec", "packed_vec", "columnar"])
-def test_cartpole_is_learned_from_five_seeds(mode):
-    reached = []
-    for seed in range(5):
-        algo = ppo_config(
-            "cartpole", mode=mode, num_envs=64, train_batch_size=4096, minibatch_size=512, num_epochs=6, seed=seed,
-            lr=1e-3, gamma=0.99, lambda_=0.95, clip_param=0.2, vf_clip_param=1e9, grad_clip=0.5,
-        ).build_algo()  # fmt: skip
-        iterations = (n for n in range(1, 41) if algo.train()["env_runners"]["episode_return_mean"] >= 400)
-        reached.append(4096 * next(iterations, 41))
-        algo.stop()
-    print(mode, reached)
-    assert np.median(reached) <= 130_000
-    assert max(reached) <= 40 * 4096
+def test_cartpole_is_learned_equally_well_per_step_from_five_seeds():
+    """Steps to a mean return of 120, by mode. `packed_vec` is `columnar` bit for bit, see above."""
+    reached = {mode: [steps_to(120.0, mode, seed) for seed in range(5)] for mode in ("columnar", "vec")}
+    print(reached)
+    columnar, vec = (np.median(steps) for steps in reached.values())
+    assert max(columnar, vec) <= 1.5 * min(columnar, vec)
+    assert max(map(max, reached.values())) <= 30 * 4096
+
+
+def steps_to(goal, mode, seed):
+    algo = ppo_config(
+        "cartpole", mode=mode, num_envs=64, train_batch_size=4096, minibatch_size=512, num_epochs=6, seed=seed,
+        lr=1e-3, gamma=0.99, lambda_=0.95, clip_param=0.2, vf_clip_param=1e9, vf_loss_coeff=0.01, grad_clip=0.5,
+        use_kl_loss=False,
+    ).build_algo()  # fmt: skip
+    iterations = (n for n in range(1, 31) if algo.train()["env_runners"]["episode_return_mean"] >= goal)
+    steps = 4096 * next(iterations, 31)
+    algo.stop()
+    return steps

@@ -155,3 +155,11 @@ def test_the_shipped_curriculum_is_valid():
     config = resolve_config(None, {}, "configs/hockey_curriculum.json")
     assert config.algo.name == "dddqn"
     assert config.extra["mirror"]
+
+
+def test_a_memory_that_is_too_small_names_file_and_field(tmp_path):
+    file = tmp_path / "small.json"
+    agent = {"type": "DDDQN", "hyperparameters": {"buffer_size": 100}}
+    file.write_text(json.dumps({**SIMPLE, "agent": agent}))
+    with pytest.raises(ConfigError, match=r"small\.json: algo\.replay_capacity=100 is smaller than batch_size=512"):
+        resolve_config(None, {}, file)

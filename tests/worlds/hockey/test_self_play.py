@@ -18,7 +18,7 @@ from shoal.worlds.hockey.players import frozen_run
 from shoal.worlds.hockey.pool import Mixture, Pool, opponent_weights
 from shoal.worlds.hockey.ratings import Ratings
 from shoal.worlds.hockey.tables import action_table
-from shoal.worlds.hockey.tournament import find_entrant, play, play_pair
+from shoal.worlds.hockey.tournament import find_entrant, name_of, play, play_pair
 
 SMALL = {
     "num_steps": 8,
@@ -193,10 +193,12 @@ def test_the_tournament_verb_prints_and_draws(run, tmp_path, capsys):
     assert main(["tournament", str(run.run), "weak", "strong", "--games", "20", "--out", str(page)]) == 0
     printed = capsys.readouterr().out
     assert "rating" in printed
-    assert run.run.name in printed
+    name = name_of(str(run.run))
+    assert name.startswith("dddqn 0 ")
+    assert name in printed
     assert "won by the row" in page.read_text()
     values = json.loads(page.with_suffix(".json").read_text())
-    assert values["names"] == [run.run.name, "weak", "strong"]
+    assert values["names"] == [name, "weak", "strong"]
     for i in range(3):
         for j in range(i):
             assert values["won"][i][j] + values["won"][j][i] + values["drawn"][i][j] == pytest.approx(1.0)
@@ -204,6 +206,8 @@ def test_the_tournament_verb_prints_and_draws(run, tmp_path, capsys):
     with pytest.raises(ConfigError, match="at least two"):
         play({"weak": "weak"}, 10)
     assert main(["tournament", "weak", "strong", "--world", "cartpole"]) == 2
+    assert main(["tournament", "weak", "weak"]) == 2
+    assert "Somebody takes part twice" in capsys.readouterr().err
 
 
 def test_a_won_game_pays_a_bonus_to_the_steps_that_led_to_it():
@@ -229,11 +233,7 @@ def test_a_run_with_bonuses_resumes_exactly(tmp_path):
     extra = {"curriculum": {"curriculum": {"phases": phases}}, "mirror": False}
     made = shoal.train(
         "hockey", runs_dir=tmp_path, quiet=True, extra=extra, env={"opponent": "pool", "actions": "eight"},
-        num_envs=8,
-        total_steps=6000,
-        checkpoint_every=2500,
-        eval_every=0,
-        eval_episodes=2,
+        num_envs=8, total_steps=6000, checkpoint_every=2500, eval_every=0, eval_episodes=2,
         algo={"name": "dddqn", **SMALL},
     )  # fmt: skip
     before = [deterministic(row) for row in read_rows(made.run / "metrics.jsonl")]

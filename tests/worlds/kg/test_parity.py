@@ -33,8 +33,8 @@ def test_recordings_are_repeated_by_both_engines(capsys):
         ("episodes", ["steps", 0, "actions"], ["False"]),
         ("episodes", ["result", "reward", "5"], 0.123),
         ("synthetic", ["walks", 0, "steps", 0, "raw_true"], 17),
-        ("ranking", ["realistic", "mrr"], 0.5),
-        ("ranking", ["auc_pr"], 0.5),
+        ("ranking", ["realistic", "mrr"], 0.123),
+        ("ranking", ["auc_pr"], 0.123),
     ],
 )
 def test_a_difference_is_found(tmp_path, capsys, kind, path, value):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Any
 
@@ -9,14 +10,14 @@ from shoal.bench.trainers import Trainer, Work
 
 
 def start(work: Work, variant: str = "columnar") -> Trainer:
-    """`algo.train()` on a Ray of its own; also reports the CPU seconds that sampling took."""
+    """`algo.train()`, on the suite's Ray or one of its own; also reports the CPU seconds that sampling took."""
     import torch
 
     from shoal.bridges.rllib import ppo_config
-    from shoal.cluster.start import start_local
+    from shoal.cluster.start import use_ray
 
     torch.set_num_threads(1)
-    ray = start_local(num_cpus=1)
+    ray = use_ray(os.environ.get("RAY_ADDRESS"), 1, "`shoal bench rllib`")
     ray.__enter__()  # ends with the process
     algo = ppo_config(
         "cartpole",

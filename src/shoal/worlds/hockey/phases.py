@@ -51,7 +51,9 @@ class Phases:
         """Get to know the run; a resumed one is put back into its phase."""
         batch = loop.batch
         if not isinstance(batch, VersusBatch):
-            raise ConfigError("A curriculum needs lanes whose opponents can change. Make them with --opponent pool.")
+            raise ConfigError(
+                "Curricula and self-play need lanes whose opponents can change. Make them with --opponent pool."
+            )
         files = tuple(file for phase in self.phases for file in phase.opponents.files)
         width = batch.single_observation_space.shape[0]  # type: ignore[index]
         self._files, self._batch = load_files(files, width, batch.action_width), batch

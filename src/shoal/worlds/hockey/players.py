@@ -70,7 +70,8 @@ def store(run: Path, name: str) -> Path:
     step = (run / "checkpoints" / "latest").resolve().name
     STORED.mkdir(exist_ok=True)
     path = STORED / f"{name}.safetensors"
-    frozen_run(run).save(path, f"{(run / 'command.txt').read_text().strip()} ({step})")
+    command = re.sub(r" --runs-dir \S+", "", (run / "command.txt").read_text().strip())
+    frozen_run(run).save(path, f"{command} ({step})")
     return path
 
 

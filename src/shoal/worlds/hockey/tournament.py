@@ -5,6 +5,7 @@ This is what `shoal tournament` asks of a world: `find_entrant` and `play`.
 
 from __future__ import annotations
 
+import re
 from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -100,5 +101,9 @@ def play_pair(one: Entrant, two: Entrant, games: int, seed: int) -> np.ndarray:
 
 
 def name_of(entrant: str) -> str:
-    """How an entrant is called in tables: the folder's own name."""
-    return Path(entrant).name if Path(entrant).exists() else entrant
+    """How an entrant is called in tables: a run by its agent, seed and time of day, since its own name is long."""
+    if not Path(entrant).exists():
+        return entrant
+    name = Path(entrant).absolute().name
+    run = re.fullmatch(r".+__(\w+)__(\d+)__\d+-(\d+)_vec\d+(-\d+)?", name)
+    return name.removesuffix(".safetensors") if run is None else f"{run[1]} {run[2]} {run[3]}{run[4] or ''}"

@@ -1,7 +1,7 @@
 """Chances of offers follow from what was said about the same trip, else about the customer's others."""
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.worlds.dvrp.city import synthetic_city
@@ -39,6 +39,7 @@ def test_new_trips_are_judged_by_the_customers_other_trips():
     assert new[flexible].mean() > new.mean() > new[stiff].mean()
 
 
+@settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 100))
 def test_chances_fall_with_what_is_asked_for(seed):
     chances = learn_chances(counts_of(2000, seed)).reshape(30, 40, 4, 4)  # earliest first, then latest last

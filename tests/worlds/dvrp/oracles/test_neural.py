@@ -11,11 +11,12 @@ from shoal.errors import ConfigError  # noqa: E402
 from shoal.worlds.dvrp.city import synthetic_city  # noqa: E402
 from shoal.worlds.dvrp.config import Place, make_scenario  # noqa: E402
 from shoal.worlds.dvrp.fleet import Fleet  # noqa: E402
-from shoal.worlds.dvrp.instances import book  # noqa: E402
+from shoal.worlds.dvrp.instances import book, load_static  # noqa: E402
 from shoal.worlds.dvrp.offers import NO_OFFER  # noqa: E402
 from shoal.worlds.dvrp.oracles.neural import construction, decoding, lessons, training  # noqa: E402
 from shoal.worlds.dvrp.oracles.neural.model import Architecture, AttentionModel  # noqa: E402
 from shoal.worlds.dvrp.oracles.neural.oracle import NeuralOracle, load_model, save_model  # noqa: E402
+from shoal.worlds.dvrp.oracles.ruin import InsertionOracle  # noqa: E402
 from shoal.worlds.dvrp.solution import find_violations, split_routes  # noqa: E402
 
 SCENARIO = make_scenario(Place(), Fleet())
@@ -172,3 +173,16 @@ def test_the_command_writes_weights_that_an_environment_can_use(tmp_path, capsys
     assert env.oracle.stats.calls == 4
     assert main(["oracle-train", "dvrp", *small, "--city-seed", "8", "--start", str(first)]) != 0
     assert "was trained in city" in capsys.readouterr().err
+
+
+def test_the_weights_that_come_along_plan_better_than_insertion():
+    instances = load_static(SCENARIO, 20)
+    cells, tw, optimum = (array[:24] for array in instances)
+    insertion = InsertionOracle(CITY, SCENARIO.fleet).solve(cells, tw).cost
+    several = NeuralOracle(CITY, SCENARIO.fleet, decoding="best_of_k", samples=8).solve(cells, tw)
+    assert find_violations(several, CITY, SCENARIO.fleet, cells, tw) == []
+    assert optimum.mean() / 1000 <= several.cost.mean() < insertion.mean()
+    oracle = NeuralOracle(CITY, SCENARIO.fleet)
+    together = oracle.solve(cells, tw)
+    alone = [oracle.solve(cells[row : row + 1], tw[row : row + 1]).routes[0] for row in range(8)]
+    np.testing.assert_array_equal(alone, together.routes[:8])

@@ -18,6 +18,9 @@ from shoal.worlds.dvrp.city import DAY
 
 NUM_MOVE_FEATURES = 9
 NUM_CONTEXT = 7
+PATIENT = 2
+"""Vehicles of the fleet, the last ones, that do not go home while there is somebody they could serve."""
+
 _FAR = 1e9
 
 
@@ -118,7 +121,8 @@ def look(problem: Problem, state: State) -> Moves:
     allowed = torch.zeros_like(state.left)
     allowed[:, 1::2] = pickup
     allowed.scatter_(1, state.aboard, drop_ok)  # empty places point at the depot, which is decided next
-    allowed[:, 0] = (load == 0) & (~at_depot | ~state.left.any(1))
+    last_ones = state.vehicles > problem.fleet - PATIENT
+    allowed[:, 0] = (load == 0) & (~at_depot | ~state.left.any(1)) & ~(last_ones & pickup.any(1))
 
     extra = torch.zeros_like(drive_c)
     extra[:, 1::2] = pick_extra

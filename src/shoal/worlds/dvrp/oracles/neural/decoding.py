@@ -112,6 +112,7 @@ def replay(problem: Problem, sequence: Tensor) -> Replay:
 def _look_for(problem: Problem, state: State, node: Tensor, when: Tensor) -> tuple[State, Moves]:
     """The moves, with a witness order under which `node` [B] is one of them; `when` [B, N] says who leaves when."""
     moves = construction.look(problem, state)
+    moves.allowed[:, 0] |= node == 0  # others may send the last vehicles home early
     stuck = ~moves.allowed.gather(1, node[:, None])[:, 0]
     if not stuck.any():
         return state, moves

@@ -28,8 +28,9 @@ class NeuralOracle:
     """Builds all routes of all rows together: one pass of the encoder, at most 3n steps of the decoder.
 
     Decodings: `greedy`; `sample` (one draw from the policy); `multistart` (greedy from `samples` different first
-    pickups, the best of them); `best_of_k` (greedy and `samples` - 1 draws, the best of them). Random numbers do not
-    depend on the row, so a batch and its rows one by one give the same routes.
+    pickups, the best of them); `best_of_k` (greedy and `samples` - 1 draws, the best of them). Draws are made at a
+    `temperature` below 1, closer to the likeliest plan. Random numbers do not depend on the row, so a batch and its
+    rows one by one give the same routes.
     """
 
     name = "neural"
@@ -41,6 +42,7 @@ class NeuralOracle:
         checkpoint: str | Path | None = None,
         decoding: Decoding = "greedy",
         samples: int = 16,
+        temperature: float = 0.3,
         seed: int = 0,
         chunk: int | None = None,
         device: str = "cpu",
@@ -48,9 +50,10 @@ class NeuralOracle:
     ) -> None:
         if decoding not in get_args(Decoding):
             raise ConfigError(f"decoding={decoding!r} is unknown. Use one of {', '.join(get_args(Decoding))}.")
-        if samples < 1:
-            raise ConfigError(f"samples={samples}: use at least 1.")
+        if samples < 1 or temperature < 0:
+            raise ConfigError(f"samples={samples} and temperature={temperature}: use at least 1 and 0.")
         self.city, self.fleet, self.decoding, self.samples, self.seed = city, fleet, decoding, samples, seed
+        self.temperature = temperature
         self.device = torch.device(device)
         self.model = (model or load_model(checkpoint, city)).to(self.device).eval()
         self._seconds = torch.as_tensor(city.duration, dtype=torch.float32, device=self.device)
@@ -114,7 +117,9 @@ class NeuralOracle:
 
         def draw(step: int, rows: Tensor, nodes: int) -> Tensor:
             rng = np.random.Generator(np.random.Philox(key=[self.seed, step]))
-            gumbel = -np.log(-np.log(rng.random((nodes, tries))))  # nodes first: more nodes leave the others alone
+            gumbel = -self.temperature * np.log(
+                -np.log(rng.random((nodes, tries)))
+            )  # nodes first: more nodes leave the others alone
             if tries > 1:
                 gumbel[:, 0] = 0.0
             noise = torch.as_tensor(gumbel.T.astype(np.float32), device=rows.device)
