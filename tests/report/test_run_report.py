@@ -181,8 +181,8 @@ def test_what_never_changes_is_a_sentence_and_not_a_chart():
     assert [block["title"] for block in learner.blocks] == ["train/loss"]
     assert learner.note == "Constant: train/clip_range 0.2."
     result = {"step": 9, "episodes": 3, "mean": 5.0, "low": 5.0, "high": 5.0}
-    same = run_report._evaluation([{**result, "returns": [5.0] * 3}])
+    same = run_report._evaluation([{**result, "returns": [5.0] * 3}], rows, set())
     assert "every episode returned 5." in same.note
     assert [block["kind"] for block in same.blocks] == ["lines"]
-    spread = run_report._evaluation([{**result, "returns": [4.0, 5.0, 6.0]}])
+    spread = run_report._evaluation([{**result, "returns": [4.0, 5.0, 6.0]}], rows, set())
     assert [block["kind"] for block in spread.blocks] == ["lines", "histogram"]

@@ -85,3 +85,7 @@ def _row(space: gym.Space, k: int) -> gym.Space:
         return gym.spaces.Discrete(int(space.nvec[k]))
     assert isinstance(space, gym.spaces.Box)
     return gym.spaces.Box(space.low[k], space.high[k], dtype=np.float32)
+
+
+parallel_env = HockeyParallel
+"""What `shoal.bridges.pettingzoo` looks for."""
