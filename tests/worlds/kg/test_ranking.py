@@ -9,7 +9,8 @@ from shoal.errors import ConfigError
 from shoal.worlds.kg.beam import BeamSearch
 from shoal.worlds.kg.dataset import Queries, load_dataset
 from shoal.worlds.kg.env import KGBatch
-from shoal.worlds.kg.kge.training import KGEConfig, train_kge
+from shoal.worlds.kg.kge.config import KGEConfig
+from shoal.worlds.kg.kge.training import train_kge
 from shoal.worlds.kg.negatives import corrupt
 from shoal.worlds.kg.network import make_network
 from shoal.worlds.kg.options import KGOptions

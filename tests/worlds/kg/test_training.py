@@ -12,8 +12,9 @@ from shoal.errors import ConfigError
 from shoal.training.train import train
 from shoal.worlds.kg.dataset import load_folder
 from shoal.worlds.kg.env import KGBatch
+from shoal.worlds.kg.kge.config import KGEConfig
 from shoal.worlds.kg.kge.saved import save_kge
-from shoal.worlds.kg.kge.training import KGEConfig, train_kge
+from shoal.worlds.kg.kge.training import train_kge
 from shoal.worlds.kg.options import KGOptions
 from shoal.worlds.kg.progress import DepthCurriculum
 from tests.worlds.kg.test_dataset import COUNTRIES
