@@ -114,6 +114,8 @@ class KGBatch(Batch):
         self._potential = np.zeros(self.num_envs)
         self._everyone = np.ones(self.num_envs, np.bool_)
         self._final_mask = np.zeros((self.num_envs, self.options.max_states), np.bool_)  # written, never read
+        # how much of each lane's successors in the batch's own buffers is not zero: the rest need not be cleared again
+        self._dirty, self._final_dirty = np.zeros((2, self.num_envs), np.int32)
         self._seen, self._cut, self._warned = 0, 0, False
         self._seeded = False
 
@@ -237,7 +239,7 @@ class KGBatch(Batch):
             self._final_potential = np.where(out.truncated, self._potentials(done), 0.0)
         if self.autoreset_mode != AutoresetMode.SAME_STEP:
             return info
-        self._write_obs(out.final_obs, done, self._final_mask)
+        self._write_obs(out.final_obs, done, self._final_mask, self._final_dirty if out is self._buffers else None)
         final = {name: getattr(lanes, name).copy() for name in _INFOS}
         info |= {"final_obs": out.final_obs, "_final_obs": done, "final_info": final, "_final_info": done}
         self._begin(done)
@@ -334,11 +336,13 @@ class KGBatch(Batch):
         self._potential = after
 
     def _look(self, out: Step, which: np.ndarray) -> None:
-        self._write_obs(out.obs, which, out.action_mask)
+        self._write_obs(out.obs, which, out.action_mask, self._dirty if out is self._buffers else None)
 
-    def _write_obs(self, obs: dict[str, np.ndarray], which: np.ndarray, action_mask: Array) -> None:
+    def _write_obs(self, obs: dict[str, Array], which: Array, action_mask: Array, dirty: np.ndarray | None) -> None:
+        """Fill in `obs`. `dirty` [B] says how much of it is not zero; None where that is unknown."""
         ours, theirs = (rows.reshape(self.num_envs, -1) for rows in (self.lanes.successors, obs["derived_sub_indices"]))
-        self._functions["observe"](self.lanes, ours, which, obs["sub_index"], theirs, action_mask)
+        dirty = np.full(self.num_envs, theirs.shape[1], np.int32) if dirty is None else dirty
+        self._functions["observe"](self.lanes, ours, which, obs["sub_index"], theirs, action_mask, dirty)
 
     def _info(self, out: Step) -> dict[str, Any]:
         return {**{name: getattr(self.lanes, name) for name in _INFOS}, "action_mask": out.action_mask}

@@ -37,7 +37,7 @@ def lane_functions() -> dict[str, Callable]:
             actions.fill: (tables, options, lanes, flags, work),
             episode.begin: (tables, options, source, lanes, flags, 0.0),
             episode.advance: (tables, options, lanes, longs, flags, reals, flags, flags),
-            episode.observe: (lanes, triples, flags, rows, triples, np.zeros((1, 4), np.bool_)),
+            episode.observe: (lanes, triples, flags, rows, triples, np.zeros((1, 4), np.bool_), ids),
             episode.gather: (lanes, flags, rows[0], ids, longs),
         },
     )
