@@ -260,7 +260,11 @@ def skip_plain(first, second, fact, high, code, by_a, by_b, old, special):
     while fact < high:
         a, b = first[fact], second[fact]
         here = code + a * by_a + b * by_b
-        if has_bit(special[0], a) | has_bit(special[1], b) | (old[here & (FILTER_WORDS - 1)] >> ((here >> 32) & 63) & 1):
+        if (
+            has_bit(special[0], a)
+            | has_bit(special[1], b)
+            | (old[here & (FILTER_WORDS - 1)] >> ((here >> 32) & 63) & 1)
+        ):
             return fact
         fact += 1
     return high

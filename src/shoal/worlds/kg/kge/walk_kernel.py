@@ -1,8 +1,9 @@
 """How much weight do walks carry from one entity to others? Scalar source, see `engine.jit`.
 
 A walker has m states. Passing an edge of relation r, it goes from state z to state y with weight step[r, z, y]; a walk
-weighs the product of these, of what `first` gives its first state, and of what `last` gives its last. `mass` [K + 1, n,
-m] is what walks of 0..K edges bring to every entity in every state. Only entities that are reached are ever touched.
+weighs the product of these, of what `first` gives its first state, and of what `last` gives its last. `mass` [K, n, m]
+is what walks of 0..K - 1 edges bring to every entity in every state; only entities that are reached are ever touched.
+The last edge is not walked but looked back along from the candidates, since few of all that it leads to are asked for.
 """
 
 from __future__ import annotations
@@ -38,13 +39,15 @@ class Questions(NamedTuple):
 class Scratch(NamedTuple):
     """Memory for one question at a time."""
 
-    mass: Array  # [K + 1, n + 1, m] float64
-    pull: Array  # [K + 1, n + 1, m] float64, gradient of the loss by `mass`
-    seen: Array  # [K + 1, n + 1] bool
-    front: Array  # [(K + 1) (n + 1)] int32, entities reached, by the number of edges
-    end: Array  # [K + 2] int64, those reached by k edges are front[end[k]] to front[end[k + 1]]
+    mass: Array  # [K, n + 1, m] float64
+    pull: Array  # [K, n + 1, m] float64, gradient of the loss by `mass`
+    seen: Array  # [K, n + 1] bool
+    front: Array  # [K (n + 1)] int32, entities reached, by the number of edges
+    end: Array  # [K + 1] int64, those reached by k edges are front[end[k]] to front[end[k + 1]]
     step: Array  # [2 P + 1, m, m] float64, weights in the direction of the question
     step_pull: Array  # [2 P + 1, m, m] float64
+    final: Array  # [2 P + 1, m] float64, weights of a last edge, from each state to whatever state is the last
+    final_pull: Array  # [2 P + 1, m] float64
 
 
 @jit
@@ -53,12 +56,15 @@ def reach(graph, questions, step, first, last, scratch, out):
     for b in range(len(questions.anchor)):
         p, forward = turn(graph, questions.relation[b], step, scratch)
         begin, finish = (first[p], last[p]) if forward else (last[p], first[p])
-        spread(graph, questions.anchor[b], questions.relation[b], questions.hidden[b], begin, scratch)
+        anchor, relation, hidden = questions.anchor[b], questions.relation[b], questions.hidden[b]
+        spread(graph, anchor, relation, hidden, begin, scratch)
+        prepare_final(finish, scratch)
         for j in range(questions.candidate.shape[1]):
-            total = 0.0
+            v = questions.candidate[b, j]
+            total = last_edge(graph, v, anchor, relation, hidden, scratch)
             for k in range(1, len(scratch.mass)):
                 for z in range(len(finish)):
-                    total += scratch.mass[k, questions.candidate[b, j], z] * finish[z]
+                    total += scratch.mass[k, v, z] * finish[z]
             out[b, j] = total
         forget(scratch)
 
@@ -72,18 +78,69 @@ def reach_back(graph, questions, step, first, last, scratch, out_pull, step_pull
         begin_pull, finish_pull = (first_pull[p], last_pull[p]) if forward else (last_pull[p], first_pull[p])
         anchor, relation, hidden = questions.anchor[b], questions.relation[b], questions.hidden[b]
         spread(graph, anchor, relation, hidden, begin, scratch)
+        prepare_final(finish, scratch)
         for j in range(questions.candidate.shape[1]):
+            v = questions.candidate[b, j]
+            last_edge_back(graph, v, anchor, relation, hidden, out_pull[b, j], scratch)
             for k in range(1, len(scratch.mass)):
-                v = questions.candidate[b, j]
                 if scratch.seen[k, v]:
                     for z in range(len(finish)):
                         scratch.pull[k, v, z] += out_pull[b, j] * finish[z]
                         finish_pull[z] += out_pull[b, j] * scratch.mass[k, v, z]
+        prepare_final_back(finish, finish_pull, scratch)
         spread_back(graph, anchor, relation, hidden, scratch)
         for z in range(len(begin)):
             begin_pull[z] += scratch.pull[0, anchor, z]
         turn_back(graph, p, forward, step_pull, scratch)
         forget(scratch)
+
+
+@jit
+def prepare_final(finish, scratch):
+    """The weights of a last edge, whatever state it leads to."""
+    for r in range(len(scratch.step)):
+        for z in range(len(finish)):
+            scratch.final_pull[r, z] = 0.0
+            scratch.final[r, z] = 0.0
+            for y in range(len(finish)):
+                scratch.final[r, z] += scratch.step[r, z, y] * finish[y]
+
+
+@jit
+def prepare_final_back(finish, finish_pull, scratch):
+    for r in range(len(scratch.step)):
+        for z in range(len(finish)):
+            for y in range(len(finish)):
+                scratch.step_pull[r, z, y] += scratch.final_pull[r, z] * finish[y]
+                finish_pull[y] += scratch.final_pull[r, z] * scratch.step[r, z, y]
+
+
+@inline
+def inverse_of(graph, r):
+    return r - graph.num_relations if r > graph.num_relations else r + graph.num_relations
+
+
+@jit
+def last_edge(graph, v, anchor, relation, hidden, scratch):
+    """The weight of walks of K edges to `v`."""
+    total, k = 0.0, len(scratch.mass) - 1
+    for e in range(graph.start[v], graph.start[v + 1]):
+        u, r = graph.other[e], inverse_of(graph, graph.relation[e])
+        if scratch.seen[k, u] and not is_hidden(graph, u, r, v, anchor, relation, hidden):
+            for z in range(scratch.mass.shape[2]):
+                total += scratch.mass[k, u, z] * scratch.final[r, z] * graph.share[e]
+    return total
+
+
+@jit
+def last_edge_back(graph, v, anchor, relation, hidden, pull, scratch):
+    k = len(scratch.mass) - 1
+    for e in range(graph.start[v], graph.start[v + 1]):
+        u, r = graph.other[e], inverse_of(graph, graph.relation[e])
+        if scratch.seen[k, u] and not is_hidden(graph, u, r, v, anchor, relation, hidden):
+            for z in range(scratch.mass.shape[2]):
+                scratch.pull[k, u, z] += pull * scratch.final[r, z] * graph.share[e]
+                scratch.final_pull[r, z] += pull * scratch.mass[k, u, z] * graph.share[e]
 
 
 @jit
@@ -93,7 +150,7 @@ def turn(graph, relation, step, scratch):
     forward = relation <= P
     p = relation if forward else relation - P
     for r in range(1, 2 * P + 1):
-        inverse = r - P if r > P else r + P
+        inverse = inverse_of(graph, r)
         for z in range(step.shape[2]):
             for y in range(step.shape[2]):
                 scratch.step[r, z, y] = step[p, r, z, y] if forward else step[p, inverse, y, z]
@@ -105,7 +162,7 @@ def turn(graph, relation, step, scratch):
 def turn_back(graph, p, forward, step_pull, scratch):
     P = graph.num_relations
     for r in range(1, 2 * P + 1):
-        inverse = r - P if r > P else r + P
+        inverse = inverse_of(graph, r)
         for z in range(step_pull.shape[2]):
             for y in range(step_pull.shape[2]):
                 if forward:

@@ -114,15 +114,17 @@ def make_graph(facts: FactIndex) -> tuple[Graph, np.ndarray]:
 
 def make_scratch(num_entities: int, num_relations: int, num_states: int, max_length: int) -> Scratch:
     """Zeroed memory."""
-    n, K, m = num_entities + 1, max_length + 1, num_states
+    n, K, m, R = num_entities + 1, max_length, num_states, 2 * num_relations + 1
     return Scratch(
         mass=np.zeros((K, n, m)),
         pull=np.zeros((K, n, m)),
         seen=np.zeros((K, n), np.bool_),
         front=np.zeros(K * n, np.int32),
         end=np.zeros(K + 1, np.int64),
-        step=np.zeros((2 * num_relations + 1, m, m)),
-        step_pull=np.zeros((2 * num_relations + 1, m, m)),
+        step=np.zeros((R, m, m)),
+        step_pull=np.zeros((R, m, m)),
+        final=np.zeros((R, m)),
+        final_pull=np.zeros((R, m)),
     )
 
 
