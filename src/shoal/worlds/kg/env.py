@@ -62,6 +62,7 @@ class KGBatch(Batch):
         kge: a model for reward shaping, and for cutting by score.
         engine: "compiled", or "tensor" for static shapes on `device`.
         num_threads: threads of the compiled engine; an int or "auto".
+        keep_expansions: the compiled engine expands a state that comes again only once; for rankings and searches.
         fact_cap: facts per goal that the tensor engine looks at; None is all of them.
         network: settings of the network that is to be trained here, see `network.make_network`.
     """
@@ -80,6 +81,7 @@ class KGBatch(Batch):
         engine: str = "compiled",
         device: str = "cpu",
         num_threads: int | str = 1,
+        keep_expansions: bool = False,
         fact_cap: int | None = None,
         network: dict[str, Any] | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
@@ -108,7 +110,10 @@ class KGBatch(Batch):
         self.lanes: Lanes = make_lanes(self.num_envs, self._settings, self.options.max_atoms)
         self._functions = lane_functions()
         self._tables = make_tables(data.kb, self.options.max_atoms)
-        self._fill = self._make_fill(engine, device, num_threads, fact_cap)
+        if engine == "compiled":
+            self._fill = CompiledFill(data.kb, self.lanes, num_threads, keep_expansions=keep_expansions)
+        else:
+            self._fill = self._tensor_fill(engine, device, fact_cap)
         past = self.lanes.history.shape[1]
         self._single = CpuEngine(data.kb, self.options.max_atoms, past) if self.options.cut == "kge" else None
         self._potential = np.zeros(self.num_envs)
@@ -131,14 +136,12 @@ class KGBatch(Batch):
 
         return gym.spaces.Dict({"sub_index": rows(1), "derived_sub_indices": rows(S)})
 
-    def _make_fill(self, engine: str, device: str, num_threads: int | str, fact_cap: int | None) -> Any:
-        if engine == "compiled":
-            return CompiledFill(self.data.kb, self.lanes, num_threads)
-        if engine == "tensor":
-            from shoal.worlds.kg.tensor.fill import TensorFill
+    def _tensor_fill(self, engine: str, device: str, fact_cap: int | None) -> Any:
+        if engine != "tensor":
+            raise ConfigError(f"engine={engine!r} is unknown. Use 'compiled' or 'tensor'.")
+        from shoal.worlds.kg.tensor.fill import TensorFill
 
-            return TensorFill(self.data.kb, self.lanes, self._settings, device=device, fact_cap=fact_cap)
-        raise ConfigError(f"engine={engine!r} is unknown. Use 'compiled' or 'tensor'.")
+        return TensorFill(self.data.kb, self.lanes, self._settings, device=device, fact_cap=fact_cap)
 
     # ------------------------------------------------------------------ what a user may also call
 

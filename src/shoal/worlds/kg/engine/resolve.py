@@ -292,11 +292,12 @@ def mark_special(kb, goal, work):
         effect = work.effect[i]
         if effect == FILLED_BOTH:
             return True
-        if effect == FILLED_FIRST or effect == FILLED_SECOND:
-            side = work.source[i, 0] if effect == FILLED_FIRST else work.source[i, 1]
+        if effect == FILLED_FIRST:
             for row in range(work.low[i], work.high[i]):
-                value = kb.second_other[row] if effect == FILLED_FIRST else kb.first_other[row]
-                set_bit(work.special[side - 1], value)
+                set_bit(work.special[work.source[i, 0] - 1], kb.second_other[row])
+        elif effect == FILLED_SECOND:
+            for row in range(work.low[i], work.high[i]):
+                set_bit(work.special[work.source[i, 1] - 1], kb.first_other[row])
     return False
 
 
