@@ -111,7 +111,7 @@ def test_kept_expansions_change_nothing(countries, options, split, monkeypatch):
         assert all(np.array_equal(left[0][key], right[0][key]) for key in left[0])
         for key in ("n_successors", "n_cut", "n_skipped", "success", "action_mask"):
             assert np.array_equal(left[4][key], right[4][key]), key
-    assert keeping._fill.kept[0].used[2] > 60  # corruptions of training queries are no facts either
+    assert keeping._fill.kept[0].used[2] > 10  # corruptions of training queries are no facts either
 
 
 def test_threads_change_nothing(countries):

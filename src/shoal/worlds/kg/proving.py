@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -97,7 +98,7 @@ def run_policy(
     candidates: np.ndarray,
     *,
     num_envs: int = 512,
-    kge: object = None,
+    kge: Any = None,
     sample_seed: int | None = None,
     show: Callable[[float], None] = lambda share: None,
 ) -> Outcomes:
@@ -112,7 +113,7 @@ def run_policy(
     queries = Queries(candidates, np.full(m, UNKNOWN, np.int32))
     batch = KGBatch(
         min(num_envs, m), data, options, queries=queries, mode="pool", kge=kge, keep_expansions=True, copy=False
-    )  # type: ignore[arg-type]
+    )
     policy, rng = CachedPolicy(network), None if sample_seed is None else np.random.default_rng(sample_seed)
     out = batch.empty_step()
     batch.reset_into(out, seed=0)

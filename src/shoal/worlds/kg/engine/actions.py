@@ -56,6 +56,7 @@ def successors_of(kb, opt, lanes, i, kept, work):
     if len(kept.slot) > 0 and not is_fact(kb, query):
         code = fingerprint(kb, state, goals)
         count = recall(kept, code, history, past, work)
+        kept.used[2] += count != MISSING
         if count == MISSING and expand_and_keep(kb, state, goals, code, query, opt.bound_first, kept, work):
             count = recall(kept, code, history, past, work)
         if count != MISSING:

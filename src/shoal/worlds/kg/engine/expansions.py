@@ -23,12 +23,12 @@ class Expansions(NamedTuple):
 
     slot: np.ndarray  # [2 N] int32, hash table: 1 + number of a state, 0 is free
     code: np.ndarray  # [N] int64, fingerprints of the states
-    count: np.ndarray  # [N] int32, successors of each, or `PROVED`
+    number: np.ndarray  # [N] int32, successors of each, or `PROVED`
     start: np.ndarray  # [N] int64, where they begin
     rows: np.ndarray  # [M, A, 3] int32
     size: np.ndarray  # [M] int32
     print: np.ndarray  # [M] int64
-    used: np.ndarray  # [3] int64: states, rows, and how often a state was recalled
+    used: np.ndarray  # [3] int64: states, rows, and how often a state came again
 
 
 def make_expansions(max_atoms: int, enabled: bool) -> Expansions:
@@ -37,7 +37,7 @@ def make_expansions(max_atoms: int, enabled: bool) -> Expansions:
     return Expansions(
         slot=np.zeros(2 * N, np.int32),
         code=np.zeros(N, np.int64),
-        count=np.zeros(N, np.int32),
+        number=np.zeros(N, np.int32),
         start=np.zeros(N, np.int64),
         rows=np.zeros((M, max_atoms, 3), np.int32),
         size=np.zeros(M, np.int32),
@@ -52,11 +52,10 @@ def recall(kept, code, history, num_past, work):
     entry = kept.slot[place_of(kept, code)] - 1
     if entry < 0:
         return MISSING
-    kept.used[2] += 1
-    if kept.count[entry] == PROVED:
+    if kept.number[entry] == PROVED:
         return PROVED
     count = 0
-    for row in range(kept.start[entry], kept.start[entry] + kept.count[entry]):
+    for row in range(kept.start[entry], kept.start[entry] + kept.number[entry]):
         visited = False
         for k in range(num_past):
             visited |= history[k] == kept.print[row]
@@ -81,7 +80,7 @@ def expand_and_keep(kb, state, num_goals, code, query, bound_first, kept, work):
         kept.used[:2] = 0
     entry, begin = kept.used[0], kept.used[1]
     kept.slot[place_of(kept, code)] = entry + 1
-    kept.code[entry], kept.count[entry], kept.start[entry] = code, count, begin
+    kept.code[entry], kept.number[entry], kept.start[entry] = code, count, begin
     for row in range(max(count, 0)):
         kept.print[begin + row], kept.size[begin + row] = work.print[row], work.size[row]
         for k in range(work.size[row]):
