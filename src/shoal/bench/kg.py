@@ -112,8 +112,7 @@ def _works(name: str, options: dict[str, Any], num_envs: int) -> Iterator[Work]:
     tensor = Contender(f"shoal tensor, {TENSOR_FACTS} facts", f"{__name__}:proving", {**options, **few})
     workers = Contender("shoal workers", f"{__name__}:proving_in_workers", {**options, "lanes_here": num_envs})
     yield Work(f"{name}, engines", num_envs, (compiled, tensor))
-    threads = Contender("shoal compiled, 2 threads", f"{__name__}:proving", {**options, "num_threads": NUM_WORKERS})
-    yield Work(f"{name}, workers", num_envs, (compiled, threads, workers), clock="wall")
+    yield Work(f"{name}, workers", num_envs, (compiled, workers), clock="wall")
     yield Work(f"{name}, one lane", 1, (compiled,))
 
 
