@@ -63,19 +63,20 @@ class KGECommand:
     rules: str | None = None
     """Another rule file than the folder's rules.txt; predicates of rules are in the vocabulary."""
     model: str = "complex"
-    """complex, rotate or rote."""
-    rank: int = 100
-    """Complex numbers per entity."""
-    epochs: int = 30
+    """complex, rotate, rote, or walks, which has no vectors but weights of relations on walks. What is not given of
+    the following is what suits the model."""
+    rank: int | None = None
+    """Complex numbers per entity; states of the walker."""
+    epochs: int | None = None
     """Passes over the facts."""
-    lr: float = 0.1
-    """Learning rate of Adagrad."""
-    regulariser: float = 0.01
+    lr: float | None = None
+    """Learning rate of Adagrad; for walks of Adam."""
+    regulariser: float | None = None
     """Weight of the model's penalty: N3, or for rote the squared lengths."""
     num_negatives: int | None = None
-    """Wrong entities per batch; if not given, all of them where these are few, else what suits the model."""
-    walk_length: int = 1
-    """Also ask where random walks of up to this many facts end."""
+    """Wrong entities per batch, for walks per question."""
+    walk_length: int | None = None
+    """Also ask where random walks of up to this many facts end; for walks the most facts that one has."""
     seed: int = 0
     """Everything random follows from this."""
     soft_facts: Annotated[str | None, arg(metavar="FILE")] = None
@@ -151,24 +152,17 @@ def train_kge(argv: list[str]) -> int:
     command = parse(KGECommand, argv, "shoal kg train-kge")
 
     from shoal.worlds.kg.dataset import Filters, load_dataset
+    from shoal.worlds.kg.kge.config import usual_config
     from shoal.worlds.kg.kge.saved import save_kge
     from shoal.worlds.kg.kge.soft_facts import write_soft_facts
-    from shoal.worlds.kg.kge.training import KGEConfig, train_kge
+    from shoal.worlds.kg.kge.training import train_kge
     from shoal.worlds.kg.ranking import EvalConfig, rank_queries
 
     data = load_dataset(command.data, rules=command.rules, filters=Filters(require_rule=False))
-    config = KGEConfig(
-        model=command.model,  # type: ignore[arg-type]
-        rank=command.rank,
-        epochs=command.epochs,
-        lr=command.lr,
-        regulariser=command.regulariser,
-        num_negatives=command.num_negatives,
-        walk_length=command.walk_length,
-        seed=command.seed,
-    )
+    names = ("rank", "epochs", "lr", "regulariser", "num_negatives", "walk_length", "seed")
+    config = usual_config(command.model, **{name: getattr(command, name) for name in names})
     show = _counter("epoch")
-    kge = train_kge(data, config, lambda epoch, loss: show(epoch, command.epochs, f"loss {loss:.3f}"))
+    kge = train_kge(data, config, lambda epoch, loss: show(epoch, config.epochs, f"loss {loss:.3f}"))
     result = rank_queries(data, data.split("valid"), EvalConfig(mode="kge_only"), kge=kge)
     print(f"{command.model} on {data.name}: validation MRR {result['mrr']:.3f} against 100 corruptions")
     print(f"Saved to {save_kge(kge, command.out)}.")

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.worlds.kg.dataset import load_dataset
-from shoal.worlds.kg.engine.cpu import CpuEngine
+from shoal.worlds.kg.engine.cpu import CpuEngine, search_functions
 from shoal.worlds.kg.knowledge import KnowledgeBase
 from shoal.worlds.kg.options import KGOptions
 from shoal.worlds.kg.parse import Rule
@@ -85,6 +85,30 @@ def test_both_engines_find_the_successors_of_the_textbook(known, clauses, state,
         assert set(found) == {row for row in expected if len(row) <= WIDTH}
     (_, rows), *_ = expand_states(kb, [goals], [excluded], WIDTH)
     assert sorted(to_state(kb, row) for row in rows) == expected
+
+
+@settings(max_examples=150, deadline=None)
+@given(known=facts, clauses=clauses, state=states, query=queries, keep=st.integers(0, 3), num_past=st.integers(0, 2))
+def test_successors_are_counted_without_being_kept(known, clauses, state, query, keep, num_past):
+    kb, _ = build(known, clauses)
+    goals, excluded = to_ids(kb, state), kb.vocabulary.atoms_to_ids([query])[0]
+    engine = CpuEngine(kb, WIDTH, num_past=2)
+    padded = np.zeros((WIDTH, 3), np.int32)
+    padded[: len(goals)] = goals
+
+    def resolve(past, keep):
+        arguments = (padded, len(goals), excluded, False, False, past, len(past), keep, engine.work)
+        return search_functions()["resolve"](engine.tables, *arguments)
+
+    found = resolve(np.zeros(0, np.int64), len(engine.work.size))
+    past = engine.work.print[: max(0, min(found, num_past))].copy()  # some were visited before
+    everything = resolve(past, len(engine.work.size))
+    assert everything == (found if found < 0 else found - len(past))
+    rows = engine.work.rows[: max(0, min(everything, keep))].copy()
+    assert resolve(past, keep) == everything
+    np.testing.assert_array_equal(engine.work.size[: len(rows)] > 0, True)
+    for row, size, again in zip(rows, engine.work.size, engine.work.rows, strict=False):
+        np.testing.assert_array_equal(row[:size], again[:size])
 
 
 @settings(max_examples=80, deadline=None)

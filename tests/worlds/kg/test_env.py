@@ -7,6 +7,7 @@ import shoal
 from shoal.errors import ConfigError, StateError
 from shoal.testing import assert_batch
 from shoal.worlds.kg.dataset import Filters, Queries, load_dataset, load_folder
+from shoal.worlds.kg.engine import expansions
 from shoal.worlds.kg.env import KGBatch
 from shoal.worlds.kg.options import KGOptions
 from tests.worlds.kg.test_dataset import COUNTRIES
@@ -88,6 +89,29 @@ def test_the_two_engines_take_the_same_path(options):
         assert all(np.array_equal(a, b) for a, b in zip(left[1:4], right[1:4], strict=True))
         for key in ("depth", "label", "query", "success", "n_successors", "n_cut", "n_skipped"):
             assert np.array_equal(left[4][key], right[4][key]), key
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"memory": True, "end_action": True},
+        {"memory": False, "max_states": 3},
+        {"cut": "random", "max_states": 4, "skip_unary": True, "selection": "bound_first"},
+    ],
+)
+@pytest.mark.parametrize("split", ["train", "test"])  # facts, which are excluded, and queries that are none
+def test_kept_expansions_change_nothing(countries, options, split, monkeypatch):
+    monkeypatch.setattr(expansions, "ENTRIES", 16)  # so small that everything is forgotten again and again
+    made, queries = KGOptions(**{**TAIL, "max_depth": 8, **options}), getattr(countries, split)
+    plain, keeping = (
+        KGBatch(6, countries, made, queries=queries, mode="round_robin", keep_expansions=keeps)
+        for keeps in (False, True)
+    )
+    for left, right in zip(random_walk(plain, 60), random_walk(keeping, 60), strict=True):
+        assert all(np.array_equal(left[0][key], right[0][key]) for key in left[0])
+        for key in ("n_successors", "n_cut", "n_skipped", "success", "action_mask"):
+            assert np.array_equal(left[4][key], right[4][key]), key
+    assert keeping._fill.kept[0].used[2] > 10  # corruptions of training queries are no facts either
 
 
 def test_threads_change_nothing(countries):

@@ -9,7 +9,8 @@ from shoal.errors import ConfigError
 from shoal.worlds.kg.beam import BeamSearch
 from shoal.worlds.kg.dataset import Queries, load_dataset
 from shoal.worlds.kg.env import KGBatch
-from shoal.worlds.kg.kge.training import KGEConfig, train_kge
+from shoal.worlds.kg.kge.config import KGEConfig
+from shoal.worlds.kg.kge.training import train_kge
 from shoal.worlds.kg.negatives import corrupt
 from shoal.worlds.kg.network import make_network
 from shoal.worlds.kg.options import KGOptions
@@ -113,8 +114,20 @@ def test_modes_score_as_the_table_says(data, kge):
         "kge_only": k,
     }
     for mode, wanted in expected.items():
-        side = Judge(data, EvalConfig(mode=mode), prove, kge, OPTIONS)(triples, valid)
+        side = Judge(data, EvalConfig(mode=mode), prove, kge, None, OPTIONS)(triples, valid)
         assert np.allclose(side.score[:, 0], wanted, atol=1e-5)
+
+
+def test_walks_add_their_score_to_hybrid(data, kge):
+    triples, valid = data.test.triples[:2, None], np.ones((2, 1), bool)
+
+    def prove(rows, show):
+        return Outcomes(np.array([-1.5, 0.0]), np.array([True, False]), np.array([2, 0]))
+
+    config = EvalConfig(mode="hybrid", kge_weight=1.0, rl_weight=2.0, fail_penalty=3.0, walk_weight=0.5)
+    side = Judge(data, config, prove, kge, kge, OPTIONS)(triples, valid)
+    k, w = kge.ranking_score(data.test.triples[:2]), kge.logit(data.test.triples[:2])
+    assert np.allclose(side.score[:, 0], [k[0] - 3.0 + 0.5 * w[0], k[1] - 3.0 + 0.5 * w[1]])
 
 
 def test_symbolic_ranks_by_the_length_of_the_shortest_proof(data):

@@ -12,8 +12,9 @@ from shoal.errors import ConfigError
 from shoal.training.train import train
 from shoal.worlds.kg.dataset import load_folder
 from shoal.worlds.kg.env import KGBatch
+from shoal.worlds.kg.kge.config import KGEConfig, usual_config
 from shoal.worlds.kg.kge.saved import save_kge
-from shoal.worlds.kg.kge.training import KGEConfig, train_kge
+from shoal.worlds.kg.kge.training import train_kge
 from shoal.worlds.kg.options import KGOptions
 from shoal.worlds.kg.progress import DepthCurriculum
 from tests.worlds.kg.test_dataset import COUNTRIES
@@ -67,6 +68,21 @@ def test_a_beam_proves_at_least_what_the_greedy_policy_does(run, tmp_path):
         assert main(["eval", str(run.run), *arguments, "--out", str(out)]) == 0
         found[decode] = json.loads(out.read_text())["recall"]
     assert found["beam"] >= found["greedy"]
+
+
+def test_fitted_weights_are_used_and_told(run, tmp_path, capsys):
+    walks, out = tmp_path / "walks", tmp_path / "hybrid.json"
+    save_kge(train_kge(load_folder(COUNTRIES), usual_config("walks", walk_length=2)), walks)
+    kge = ["--kge", str(walks), "--walks", str(walks)]
+    arguments = ["--mode", "hybrid", "--side", "tail", "--corruptions", "all", "--fit-weights", *kge]
+    assert main(["eval", str(run.run), *arguments, "--out", str(out)]) == 0
+    result, text = json.loads(out.read_text()), capsys.readouterr().out
+    assert result["weights"]["fail_penalty"] != 100
+    assert f"above kge_only of the same model by {result['over_kge']['mean']:.4f}" in text
+    assert "fail_penalty" in text
+    assert main(["eval", str(run.run), *arguments, "--split", "valid"]) == 2
+    assert "another one" in capsys.readouterr().err
+    assert main(["eval", str(run.run), "--mode", "rl_only", "--walks", str(walks)]) == 2
 
 
 def test_bad_requests_are_one_sentence(run, capsys):

@@ -87,7 +87,7 @@ def load_compiled(
     vars(module).update(readers)
     text = _driver_text(kernel) + bound_text
     name = f"{kernel.name.lower()}_{_digest(functions.key(), text, repr(signatures))}"
-    path = _write_once(cache_dir() / f"{name}.py", text)
+    path = write_once(cache_dir() / f"{name}.py", text)
     module.__name__ = f"shoal_kernel_{name}"
     module.__file__ = str(path)
     exec(compile(text, str(path), "exec"), vars(module))
@@ -129,7 +129,7 @@ def _digest(*parts: str) -> str:
     return hashlib.sha256("\0".join([versions, rng_source, *parts]).encode()).hexdigest()[:24]
 
 
-def _write_once(path: Path, text: str) -> Path:
+def write_once(path: Path, text: str) -> Path:
     """Write under a temporary name, then rename: two processes that start at once do not meet a half-written file."""
     if not path.exists():
         handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")

@@ -58,7 +58,9 @@ class BeamSearch:
         """Lane q * width + i holds the i-th derivation of query q; a lane without one is idle."""
         vocabulary, width = self.data.kb.vocabulary, self.width
         asked = Queries(queries, np.full(len(queries), UNKNOWN, np.int32))
-        batch = KGBatch(len(queries) * width, self.data, self.options, queries=asked, mode="eval", copy=False)
+        batch = KGBatch(
+            len(queries) * width, self.data, self.options, queries=asked, mode="eval", keep_expansions=True, copy=False
+        )
         batch.reset_into(batch.empty_step(), seed=0)
         score = np.full(batch.num_envs, -np.inf)
         score[::width] = 0.0

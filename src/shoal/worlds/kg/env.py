@@ -62,6 +62,7 @@ class KGBatch(Batch):
         kge: a model for reward shaping, and for cutting by score.
         engine: "compiled", or "tensor" for static shapes on `device`.
         num_threads: threads of the compiled engine; an int or "auto".
+        keep_expansions: the compiled engine expands a state that comes again only once; for rankings and searches.
         fact_cap: facts per goal that the tensor engine looks at; None is all of them.
         network: settings of the network that is to be trained here, see `network.make_network`.
     """
@@ -80,6 +81,7 @@ class KGBatch(Batch):
         engine: str = "compiled",
         device: str = "cpu",
         num_threads: int | str = 1,
+        keep_expansions: bool = False,
         fact_cap: int | None = None,
         network: dict[str, Any] | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
@@ -108,12 +110,17 @@ class KGBatch(Batch):
         self.lanes: Lanes = make_lanes(self.num_envs, self._settings, self.options.max_atoms)
         self._functions = lane_functions()
         self._tables = make_tables(data.kb, self.options.max_atoms)
-        self._fill = self._make_fill(engine, device, num_threads, fact_cap)
+        if engine == "compiled":
+            self._fill = CompiledFill(data.kb, self.lanes, num_threads, keep_expansions=keep_expansions)
+        else:
+            self._fill = self._tensor_fill(engine, device, fact_cap)
         past = self.lanes.history.shape[1]
         self._single = CpuEngine(data.kb, self.options.max_atoms, past) if self.options.cut == "kge" else None
         self._potential = np.zeros(self.num_envs)
         self._everyone = np.ones(self.num_envs, np.bool_)
         self._final_mask = np.zeros((self.num_envs, self.options.max_states), np.bool_)  # written, never read
+        # how much of each lane's successors in the batch's own buffers is not zero: the rest need not be cleared again
+        self._dirty, self._final_dirty = np.zeros((2, self.num_envs), np.int32)
         self._seen, self._cut, self._warned = 0, 0, False
         self._seeded = False
 
@@ -129,14 +136,12 @@ class KGBatch(Batch):
 
         return gym.spaces.Dict({"sub_index": rows(1), "derived_sub_indices": rows(S)})
 
-    def _make_fill(self, engine: str, device: str, num_threads: int | str, fact_cap: int | None) -> Any:
-        if engine == "compiled":
-            return CompiledFill(self.data.kb, self.lanes, num_threads)
-        if engine == "tensor":
-            from shoal.worlds.kg.tensor.fill import TensorFill
+    def _tensor_fill(self, engine: str, device: str, fact_cap: int | None) -> Any:
+        if engine != "tensor":
+            raise ConfigError(f"engine={engine!r} is unknown. Use 'compiled' or 'tensor'.")
+        from shoal.worlds.kg.tensor.fill import TensorFill
 
-            return TensorFill(self.data.kb, self.lanes, self._settings, device=device, fact_cap=fact_cap)
-        raise ConfigError(f"engine={engine!r} is unknown. Use 'compiled' or 'tensor'.")
+        return TensorFill(self.data.kb, self.lanes, self._settings, device=device, fact_cap=fact_cap)
 
     # ------------------------------------------------------------------ what a user may also call
 
@@ -237,7 +242,7 @@ class KGBatch(Batch):
             self._final_potential = np.where(out.truncated, self._potentials(done), 0.0)
         if self.autoreset_mode != AutoresetMode.SAME_STEP:
             return info
-        self._write_obs(out.final_obs, done, self._final_mask)
+        self._write_obs(out.final_obs, done, self._final_mask, self._final_dirty if out is self._buffers else None)
         final = {name: getattr(lanes, name).copy() for name in _INFOS}
         info |= {"final_obs": out.final_obs, "_final_obs": done, "final_info": final, "_final_info": done}
         self._begin(done)
@@ -334,11 +339,13 @@ class KGBatch(Batch):
         self._potential = after
 
     def _look(self, out: Step, which: np.ndarray) -> None:
-        self._write_obs(out.obs, which, out.action_mask)
+        self._write_obs(out.obs, which, out.action_mask, self._dirty if out is self._buffers else None)
 
-    def _write_obs(self, obs: dict[str, np.ndarray], which: np.ndarray, action_mask: Array) -> None:
+    def _write_obs(self, obs: dict[str, Array], which: Array, action_mask: Array, dirty: np.ndarray | None) -> None:
+        """Fill in `obs`. `dirty` [B] says how much of it is not zero; None where that is unknown."""
         ours, theirs = (rows.reshape(self.num_envs, -1) for rows in (self.lanes.successors, obs["derived_sub_indices"]))
-        self._functions["observe"](self.lanes, ours, which, obs["sub_index"], theirs, action_mask)
+        dirty = np.full(self.num_envs, theirs.shape[1], np.int32) if dirty is None else dirty
+        self._functions["observe"](self.lanes, ours, which, obs["sub_index"], theirs, action_mask, dirty)
 
     def _info(self, out: Step) -> dict[str, Any]:
         return {**{name: getattr(self.lanes, name) for name in _INFOS}, "action_mask": out.action_mask}

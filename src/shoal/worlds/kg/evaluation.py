@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 from shoal.errors import ConfigError
+from shoal.worlds.kg.dataset import Dataset, Queries
 from shoal.worlds.kg.ranking import MODES, EvalConfig, rank_queries
 
 DECODERS = ("greedy", "sample", "beam")
@@ -42,6 +43,9 @@ def evaluate(
     kge_weight: float = 2.0,
     rl_weight: float = 1.0,
     fail_penalty: float = 100.0,
+    walks: str | None = None,
+    walk_weight: float = 1.0,
+    fit_weights: bool = False,
     prove_top: int | None = None,
     ties: str = "realistic",
     num_queries: int | None = None,
@@ -54,7 +58,9 @@ def evaluate(
         corruptions: per triple and side, a number or "all".
         side: both, head or tail.
         decode: greedy, sample or beam: how the policy's proof is found. `beam_width` derivations are followed at once.
-        kge_weight, rl_weight, fail_penalty, prove_top, ties: see `EvalConfig`.
+        kge_weight, rl_weight, fail_penalty, walk_weight, prove_top, ties: see `EvalConfig`.
+        walks: folder of a model of walks, whose score hybrid adds.
+        fit_weights: choose the weights of hybrid on the validation split first.
         num_queries: only the first triples of the split.
         pool_size: candidates at work at once.
 
@@ -76,6 +82,7 @@ def evaluate(
         kge_weight=kge_weight,
         rl_weight=rl_weight,
         fail_penalty=fail_penalty,
+        walk_weight=walk_weight,
         prove_top=prove_top,
         seed=seed,
     )
@@ -83,10 +90,40 @@ def evaluate(
     queries = batch.data.split(split).where(slice(0, num_queries))
     with _progress(f"{mode}, {len(queries)} {split} triples") as show:
         result = rank_queries(
-            batch.data, queries, config, prove=prove, kge=batch.kge, options=batch.options, progress=show
+            batch.data,
+            queries,
+            config,
+            prove=prove,
+            kge=batch.kge,
+            walks=_walks(walks, mode, batch.data),
+            fit_on=_fitted_on(fit_weights, mode, split, batch.data),
+            options=batch.options,
+            progress=show,
         )
     result |= {"data": batch.data.name, "split": split, "decode": decode, "seconds": time.perf_counter() - start}
     return as_text(result), result
+
+
+def _walks(folder: str | None, mode: str, data: Dataset) -> Any:
+    if folder is None:
+        return None
+    if mode != "hybrid":
+        raise ConfigError(
+            f"walks enter mode hybrid, not {mode}. To rank by them alone: --mode kge_only --kge {folder}."
+        )
+    from shoal.worlds.kg.kge.saved import load_kge
+
+    return load_kge(folder, data.kb.vocabulary)
+
+
+def _fitted_on(fit: bool, mode: str, split: str, data: Dataset) -> Queries | None:
+    if not fit:
+        return None
+    if mode != "hybrid" or split == "valid":
+        raise ConfigError(
+            f"fit_weights fits mode hybrid on the validation split to rank another one, not mode {mode} of {split}."
+        )
+    return data.split("valid")
 
 
 def _number(corruptions: int | str) -> int | None:
@@ -146,6 +183,11 @@ def as_text(result: dict[str, Any]) -> str:
     console.print(table)
     interval = f"MRR {result['mrr_low']:.3f} to {result['mrr_high']:.3f} (95 %)"
     console.print(f"{interval}; ties are {result['ties']}: {TIES[result['ties']]}")
+    if result["mode"].startswith("hybrid"):
+        gain = result["over_kge"]
+        console.print(f"above kge_only of the same model by {gain['mean']:.4f} ± {gain['error']:.4f} (95 %, paired)")
+    if result["weights"]:
+        console.print("weights: " + ", ".join(f"{name} {value:.3g}" for name, value in result["weights"].items()))
     if result["mode"] != "kge_only":
         for by in ("depth", "predicate"):
             shares = ", ".join(f"{name}: {share:.2f}" for name, share in result[f"proved_by_{by}"].items())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,7 +28,9 @@ class CachedPolicy:
         self.network = network
         self._codes = np.zeros(0, np.int64)  # sorted
         self._place = np.zeros(0, np.int64)  # where the vector of each code is
-        self._vectors: list[Tensor] = []
+        self._vectors = torch.zeros(
+            0, network.predicate.embedding_dim
+        )  # [capacity, E], of which the first `_count` rows are in use
         self._count = 0
 
     @torch.no_grad()
@@ -36,8 +39,7 @@ class CachedPolicy:
         lanes = np.flatnonzero(ragged.count)
         rows = torch.as_tensor(np.concatenate([ragged.state[lanes], ragged.successors])).long()
         place = self._encode(rows)
-        vectors = torch.cat(self._vectors) if len(self._vectors) > 1 else self._vectors[0]
-        self._vectors = [vectors]
+        vectors = self._vectors
         position = np.zeros(len(ragged.count), np.int64)
         position[lanes] = np.arange(len(lanes))
         here = vectors[place[torch.as_tensor(position[ragged.owner])]]
@@ -54,16 +56,25 @@ class CachedPolicy:
         known = self._codes[at] == distinct if len(self._codes) else np.zeros(len(distinct), np.bool_)
         if not known.all():
             if self._count > MAX_CACHED:
-                self._codes, self._place, self._vectors, self._count = self._codes[:0], self._place[:0], [], 0
+                self._codes, self._place, self._count = self._codes[:0], self._place[:0], 0
                 known[:] = False
             new = ~known
             encoded = self.network.policy_head(self.network.trunk(self.network.embed(rows[first[new]])))
-            self._vectors.append(encoded)
+            self._append(encoded)
             where = np.searchsorted(self._codes, distinct[new])
             self._codes = np.insert(self._codes, where, distinct[new])
-            self._place = np.insert(self._place, where, self._count + np.arange(new.sum()))
-            self._count += int(new.sum())
+            self._place = np.insert(self._place, where, self._count - len(encoded) + np.arange(len(encoded)))
         return torch.as_tensor(self._place[np.searchsorted(self._codes, distinct)][inverse])
+
+    def _append(self, encoded: Tensor) -> None:
+        """Add vectors [k, E]. Room grows twofold, so that what is there is rarely copied."""
+        needed = self._count + len(encoded)
+        if needed > len(self._vectors):
+            grown = encoded.new_zeros(2 * needed, encoded.shape[1])
+            grown[: self._count] = self._vectors[: self._count]
+            self._vectors = grown
+        self._vectors[self._count : needed] = encoded
+        self._count = needed
 
 
 def segment_log_softmax(logits: np.ndarray, start: np.ndarray, count: np.ndarray) -> np.ndarray:
@@ -87,7 +98,7 @@ def run_policy(
     candidates: np.ndarray,
     *,
     num_envs: int = 512,
-    kge: object = None,
+    kge: Any = None,
     sample_seed: int | None = None,
     show: Callable[[float], None] = lambda share: None,
 ) -> Outcomes:
@@ -100,7 +111,9 @@ def run_policy(
     if not m:
         return result
     queries = Queries(candidates, np.full(m, UNKNOWN, np.int32))
-    batch = KGBatch(min(num_envs, m), data, options, queries=queries, mode="pool", kge=kge, copy=False)  # type: ignore[arg-type]
+    batch = KGBatch(
+        min(num_envs, m), data, options, queries=queries, mode="pool", kge=kge, keep_expansions=True, copy=False
+    )
     policy, rng = CachedPolicy(network), None if sample_seed is None else np.random.default_rng(sample_seed)
     out = batch.empty_step()
     batch.reset_into(out, seed=0)

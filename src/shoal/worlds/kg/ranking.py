@@ -1,10 +1,10 @@
 """Link prediction: rank every true triple of a split against its corruptions, by proofs, by a KGE model, or by both.
 
-| mode | score of a candidate; lp = log-probability of the proof found, k = log KGE score |
+| mode | score of a candidate; lp = log-probability of the proof found, k = log KGE score, w = score by walks |
 |---|---|
 | rl_only | lp if proved, else lp - fail_penalty |
 | kge_only | k; the environment is not run |
-| hybrid | kge_weight k + rl_weight lp if proved, else kge_weight k - fail_penalty |
+| hybrid | kge_weight k + rl_weight lp if proved, else kge_weight k - fail_penalty; with walks also walk_weight w |
 | hybrid_bonus | 2 k + 1 if proved, else 2 k - 0.5 |
 | symbolic | minus the fewest steps to a proof; what has none comes last |
 
@@ -13,16 +13,17 @@ Ties: half of the tied candidates count as better (`realistic`), unless asked ot
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from shoal.errors import ConfigError
 from shoal.worlds.kg.dataset import Dataset, Queries
+from shoal.worlds.kg.fusion import fit_weights
 from shoal.worlds.kg.metrics import auc_pr, auc_roc, rank_metrics, ranks
-from shoal.worlds.kg.negatives import corrupt
+from shoal.worlds.kg.negatives import SIDES, corrupt
 from shoal.worlds.kg.options import KGOptions
 from shoal.worlds.kg.outcomes import Outcomes, nothing_proved
 from shoal.worlds.kg.prover import Prover
@@ -30,6 +31,8 @@ from shoal.worlds.kg.prover import Prover
 MODES = ("rl_only", "kge_only", "hybrid", "hybrid_bonus", "symbolic")
 CHUNK = 200_000  # candidates at once
 PROVED_AT_ONCE = 5_000  # candidates of exact search between two reports
+FITTED_AGAINST = 100  # corruptions, where rankings are against all constants
+WEIGHTS = ("kge_weight", "rl_weight", "fail_penalty", "walk_weight")
 NEVER = -1e9  # what cannot be proved scores below everything that can
 
 Share = Callable[[float], None]  # told how much of a task is done, from 0 to 1
@@ -48,6 +51,8 @@ class EvalConfig:
     kge_weight: float = 2.0
     rl_weight: float = 1.0
     fail_penalty: float = 100.0
+    walk_weight: float = 1.0
+    """Of the score by walks, where such a model is given beside the KGE model."""
     prove_top: int | None = None
     """Give only this many candidates, the best by KGE score, to the prover; the others count as not proved."""
     seed: int = 0
@@ -69,13 +74,26 @@ class EvalConfig:
 
 @dataclass
 class Side:
-    """All candidates of one side: column 0 is the true triple. [m, 1 + k] each, `nan` where nothing was asked."""
+    """All candidates of one side: column 0 is the true triple. [m, 1 + k] each but for the ranks [m]."""
 
     score: np.ndarray
     valid: np.ndarray
     proved: np.ndarray
     length: np.ndarray
-    rank: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    rank: np.ndarray
+    kge_rank: np.ndarray
+    """By the KGE model alone."""
+
+
+class Evidence(NamedTuple):
+    """What is known about candidates [m, 1 + k]; zeros where nothing was asked."""
+
+    valid: np.ndarray
+    log_kge: np.ndarray
+    walk: np.ndarray
+    proved: np.ndarray
+    log_prob: np.ndarray
+    length: np.ndarray
 
 
 def rank_queries(
@@ -85,6 +103,8 @@ def rank_queries(
     *,
     prove: Prove | None = None,
     kge: Any = None,
+    walks: Any = None,
+    fit_on: Queries | None = None,
     options: KGOptions | None = None,
     progress: Share | None = None,
 ) -> dict[str, Any]:
@@ -93,6 +113,8 @@ def rank_queries(
     Args:
         prove: runs candidates through a policy, see `proving`; needed by the modes that prove.
         kge: a `KGE`; needed by the modes that ask one.
+        walks: another `KGE`, whose score hybrid adds.
+        fit_on: queries on which the weights of hybrid are fitted first, see `fusion`; none takes them as they are.
         options: limits of the symbolic search.
         progress: told the share that is done, again and again.
     """
@@ -102,17 +124,30 @@ def rank_queries(
         raise ConfigError(f"Mode {config.mode!r} needs a policy that proves.")
     if not len(queries):
         raise ConfigError("There is no query to evaluate. Loosen the filters or name another split.")
-    judge = Judge(data, config, prove, kge, options or KGOptions())
-    sides, show = {}, progress or (lambda share: None)
+    judge, show = Judge(data, config, prove, kge, walks, options or KGOptions()), progress or (lambda share: None)
+    if fit_on is not None:
+        judge.config = config = _fitted(data, fit_on, judge, _part(show, 0, 2))
+        show = _part(show, 1, 2)
+    sides = {}
     for number, side in enumerate(config.sides):
-        rng = np.random.default_rng([config.seed, number])
-        sides[side] = _rank_side(data, queries, side, judge, rng, _part(show, number, len(config.sides)))
+        part = _part(show, number, len(config.sides))
+        sides[side] = _merge([judge(*chunk) for chunk in _chunks(data, queries, side, config, part)])
     return {
         "mode": config.mode,
         "ties": config.ties,
         "corruptions": config.corruptions,
+        "weights": {name: getattr(config, name) for name in WEIGHTS} if config.mode == "hybrid" else {},
         **_summary(sides, queries, data),
     }
+
+
+def _fitted(data: Dataset, queries: Queries, judge: Judge, show: Share) -> EvalConfig:
+    """The settings of `judge` with weights that suit `queries`."""
+    config, found = replace(judge.config, corruptions=judge.config.corruptions or FITTED_AGAINST), []
+    for number, side in enumerate(config.sides):
+        for chunk in _chunks(data, queries, side, config, _part(show, number, len(config.sides))):
+            found.append(judge.evidence(*chunk))
+    return replace(judge.config, **fit_weights(found))  # type: ignore[arg-type]
 
 
 def _part(show: Share, begin: float, whole: float, size: float = 1.0) -> Share:
@@ -120,25 +155,27 @@ def _part(show: Share, begin: float, whole: float, size: float = 1.0) -> Share:
     return lambda share: show((begin + size * share) / whole)
 
 
-def _rank_side(data: Dataset, queries: Queries, side: str, judge: Judge, rng: np.random.Generator, show: Share) -> Side:
-    config = judge.config
+def _chunks(
+    data: Dataset, queries: Queries, side: str, config: EvalConfig, show: Share
+) -> Iterator[tuple[np.ndarray, np.ndarray, Share]]:
+    """True triples with their corruptions [m, 1 + k, 3], which of them count [m, 1 + k], and whom to tell how far."""
+    rng = np.random.default_rng([config.seed, SIDES[side]])
     widest = int(np.diff(data.domains.start).max()) if config.corruptions is None else config.corruptions
-    chunk, parts = max(1, CHUNK // (1 + widest)), []
+    chunk = max(1, CHUNK // (1 + widest))
     for begin in range(0, len(queries), chunk):
         true = queries.triples[begin : begin + chunk]
         made = corrupt(data, true, side, config.corruptions, rng)
         triples = np.concatenate([true[:, None], made.triples], 1)
         valid = np.concatenate([np.ones((len(true), 1), np.bool_), made.valid], 1)
-        parts.append(judge(triples, valid, _part(show, begin, len(queries), len(true))))
+        yield triples, valid, _part(show, begin, len(queries), len(true))
         show((begin + len(true)) / len(queries))
+
+
+def _merge(parts: list[Side]) -> Side:
     width = max(part.score.shape[1] for part in parts)
-    merged = Side(*[np.concatenate([_widen(array, width) for array in arrays]) for arrays in _columns(parts)])
-    merged.rank = ranks(merged.score, merged.valid, config.ties)
-    return merged
-
-
-def _columns(parts: list[Side]) -> list[list[np.ndarray]]:
-    return [[getattr(part, name) for part in parts] for name in ("score", "valid", "proved", "length")]
+    tables = [[getattr(part, name) for part in parts] for name in ("score", "valid", "proved", "length")]
+    ranks_of = [np.concatenate([getattr(part, name) for part in parts]) for name in ("rank", "kge_rank")]
+    return Side(*[np.concatenate([_widen(array, width) for array in arrays]) for arrays in tables], *ranks_of)
 
 
 def _widen(array: np.ndarray, width: int) -> np.ndarray:
@@ -149,34 +186,48 @@ def _widen(array: np.ndarray, width: int) -> np.ndarray:
 class Judge:
     """Scores of candidates under one mode."""
 
-    def __init__(self, data: Dataset, config: EvalConfig, prove: Prove | None, kge: Any, options: KGOptions) -> None:
-        self.config, self.prove, self.kge = config, prove, kge
+    def __init__(
+        self, data: Dataset, config: EvalConfig, prove: Prove | None, kge: Any, walks: Any, options: KGOptions
+    ) -> None:
+        self.config, self.prove, self.kge, self.walks = config, prove, kge, walks
         limits = {"max_atoms": options.max_atoms, "selection": options.selection}
         self._symbolic = Prover(data.kb, **limits) if config.mode == "symbolic" else None  # type: ignore[arg-type]
         self._depth = options.max_depth
 
     def __call__(self, triples: np.ndarray, valid: np.ndarray, show: Share = lambda share: None) -> Side:
         """Candidates [m, 1 + k, 3] and which of them count [m, 1 + k]."""
+        found, ties = self.evidence(triples, valid, show), self.config.ties
+        score = self._score(found)
+        by_kge = ranks(found.log_kge, valid, ties)
+        return Side(score, valid, found.proved, found.length, ranks(score, valid, ties), by_kge)
+
+    def evidence(self, triples: np.ndarray, valid: np.ndarray, show: Share = lambda share: None) -> Evidence:
+        """Ask the models and the prover."""
         config = self.config
-        log_kge = np.zeros(valid.shape)
+        log_kge, walk = np.zeros(valid.shape), np.zeros(valid.shape)
         if config.needs_kge:
             log_kge[valid] = self.kge.ranking_score(triples[valid])
+        if self.walks is not None:
+            walk[valid] = self.walks.logit(triples[valid])
         asked = valid if config.prove_top is None else valid & _is_top(log_kge, valid, config.prove_top)
         found = self._outcomes(triples[asked], show)
         proved, length, log_prob = np.zeros(valid.shape, np.bool_), np.zeros(valid.shape), np.zeros(valid.shape)
         proved[asked], length[asked], log_prob[asked] = found.success, found.length, found.log_prob
+        return Evidence(valid, log_kge, walk, proved, log_prob, length)
+
+    def _score(self, found: Evidence) -> np.ndarray:
+        config = self.config
         if config.mode == "kge_only":
-            score = log_kge
-        elif config.mode == "symbolic":
-            score = np.where(proved, -length, NEVER)
-        elif config.mode == "rl_only":
-            score = np.where(proved, log_prob, log_prob - config.fail_penalty)
-        elif config.mode == "hybrid":
-            with_proof = config.kge_weight * log_kge + config.rl_weight * log_prob
-            score = np.where(proved, with_proof, config.kge_weight * log_kge - config.fail_penalty)
-        else:
-            score = 2 * log_kge + np.where(proved, 1.0, -0.5)
-        return Side(score, valid, proved, length)
+            return found.log_kge
+        if config.mode == "symbolic":
+            return np.where(found.proved, -found.length, NEVER)
+        if config.mode == "rl_only":
+            return np.where(found.proved, found.log_prob, found.log_prob - config.fail_penalty)
+        if config.mode == "hybrid_bonus":
+            return 2 * found.log_kge + np.where(found.proved, 1.0, -0.5)
+        by_proof = np.where(found.proved, config.rl_weight * found.log_prob, -config.fail_penalty)
+        by_walks = config.walk_weight * found.walk if self.walks is not None else 0.0
+        return config.kge_weight * found.log_kge + by_proof + by_walks
 
     def _outcomes(self, triples: np.ndarray, show: Share) -> Outcomes:
         if self._symbolic is not None:
@@ -214,9 +265,16 @@ def _summary(sides: dict[str, Side], queries: Queries, data: Dataset) -> dict[st
         "mrr_low": mean["mrr"] - error,
         "mrr_high": mean["mrr"] + error,
         "sides": per_side,
+        "over_kge": _over_kge(sides),
         "proved_by_depth": _by(queries.depth, proved, str),
         "proved_by_predicate": _by(queries.triples[:, 0], proved, lambda p: data.kb.vocabulary.predicates[p]),
     }
+
+
+def _over_kge(sides: dict[str, Side]) -> dict[str, float]:
+    """How much the MRR is above that of the KGE model alone, paired by query, and the half width of its interval."""
+    gain = np.mean([1.0 / side.rank - 1.0 / side.kge_rank for side in sides.values()], axis=0)
+    return {"mean": float(gain.mean()), "error": 1.96 * float(gain.std()) / np.sqrt(len(gain))}
 
 
 def _by(keys: np.ndarray, values: np.ndarray, name: Callable[[Any], str]) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,9 @@ from shoal.errors import ConfigError
 from shoal.worlds.kg.dataset import Dataset, Filters, load_dataset
 from shoal.worlds.kg.env import KGBatch
 from shoal.worlds.kg.options import KGOptions
+
+_NETWORK = ("atom_encoder", "state_encoder", "embedding_size", "logit_bias")
+_BATCH = ("mode", "engine", "device", "num_threads", "fact_cap", "autoreset_mode", "copy")
 
 
 def make_kg(
@@ -64,45 +68,19 @@ def make_kg(
 
     The rest are fields of `KGOptions`.
     """
+    given = dict(locals())  # every setting by its name
     filters = Filters({split: limit} if limit is not None else {}, depths, require_rule)
     dataset = load_dataset(data, rules=rules, soft_facts=soft_facts, filters=filters)
-    options = KGOptions(
-        max_states=max_states,
-        max_atoms=max_atoms,
-        max_depth=max_depth,
-        memory=memory,
-        skip_unary=skip_unary,
-        end_action=end_action,
-        end_true_action=end_true_action,
-        kge_action=kge_action,
-        selection=selection,  # type: ignore[arg-type]
-        cut=cut,  # type: ignore[arg-type]
-        reward_type=reward_type,
-        negative_ratio=negative_ratio,
-        corruption=tuple(corruption),
-        shaping=shaping,
-        shaping_gamma=shaping_gamma,
-    )
+    options = {field.name: given[field.name] for field in fields(KGOptions)} | {"corruption": tuple(corruption)}
     return KGBatch(
         num_envs,
         dataset,
-        options,
+        KGOptions(**options),
         queries=dataset.split(split),
-        mode=mode,
         depth_weights=_as_numbers(depth_weights),
         kge=_load_kge(kge, dataset),
-        engine=engine,
-        device=device,
-        num_threads=num_threads,
-        fact_cap=fact_cap,
-        autoreset_mode=autoreset_mode,
-        copy=copy,
-        network={
-            "atom_encoder": atom_encoder,
-            "state_encoder": state_encoder,
-            "embedding_size": embedding_size,
-            "logit_bias": logit_bias,
-        },
+        network={name: given[name] for name in _NETWORK},
+        **{name: given[name] for name in _BATCH},
     )
 
 

@@ -6,11 +6,12 @@ import torch
 
 from shoal.errors import ConfigError, UnknownName
 from shoal.worlds.kg.dataset import load_dataset, load_folder
+from shoal.worlds.kg.kge.config import KGEConfig
 from shoal.worlds.kg.kge.models import MODELS, make_model
 from shoal.worlds.kg.kge.pykeen_adapter import from_pykeen
 from shoal.worlds.kg.kge.saved import load_kge, save_kge
 from shoal.worlds.kg.kge.soft_facts import predict_facts, write_soft_facts
-from shoal.worlds.kg.kge.training import KGEConfig, OwnModel, RowAdagrad, train_kge
+from shoal.worlds.kg.kge.training import OwnModel, RowAdagrad, train_kge
 from shoal.worlds.kg.ranking import EvalConfig, rank_queries
 from tests.worlds.kg.test_dataset import COUNTRIES, write
 

@@ -5,21 +5,22 @@ Scalar source, see `jit`.
 
 from __future__ import annotations
 
+from shoal.worlds.kg.engine.expansions import MISSING, expand_and_keep, recall
 from shoal.worlds.kg.engine.jit import jit
 from shoal.worlds.kg.engine.lanes import CUT_RANDOM, MAX_SKIPS
-from shoal.worlds.kg.engine.resolve import PROVED, fingerprint, resolve
+from shoal.worlds.kg.engine.resolve import PROVED, fingerprint, holds, resolve
 
 
 @jit
-def fill(kb, opt, lanes, which, work):
-    """List the actions of every lane in `which` [B]."""
+def fill(kb, opt, lanes, which, kept, work):
+    """List the actions of every lane in `which` [B]. `kept` are expansions to be recalled, if there is room for any."""
     for i in range(len(which)):
         if which[i]:
-            fill_lane(kb, opt, lanes, i, work)
+            fill_lane(kb, opt, lanes, i, kept, work)
 
 
 @jit
-def fill_lane(kb, opt, lanes, i, work):
+def fill_lane(kb, opt, lanes, i, kept, work):
     """Successors of lane i's state, which forced moves may advance first."""
     lanes.n_skipped[i] = 0
     lanes.n_cut[i] = 0
@@ -28,7 +29,7 @@ def fill_lane(kb, opt, lanes, i, work):
         list_terminal(opt, lanes, i)
         return
     while True:
-        count = successors_of(kb, opt, lanes, i, work)
+        count = successors_of(kb, opt, lanes, i, kept, work)
         if count == PROVED:
             offer(lanes, i, opt.true)
             return
@@ -47,14 +48,26 @@ def fill_lane(kb, opt, lanes, i, work):
 
 
 @jit
-def successors_of(kb, opt, lanes, i, work):
+def successors_of(kb, opt, lanes, i, kept, work):
     """Admissible successors of lane i's state in `work`; their number, or `PROVED`."""
+    state, history, query = lanes.state[i], lanes.history[i], lanes.query[i]
     past = lanes.num_past[i] if opt.memory else 0
-    goals = num_goals(lanes.state[i])
+    goals = num_goals(state)
+    if len(kept.slot) > 0 and not is_fact(kb, query):
+        code = fingerprint(kb, state, goals)
+        count = recall(kept, code, history, past, work)
+        kept.used[2] += count != MISSING
+        if count == MISSING and expand_and_keep(kb, state, goals, code, query, opt.bound_first, kept, work):
+            count = recall(kept, code, history, past, work)
+        if count != MISSING:
+            return count
     keep = len(work.size) - 1 if opt.cut == CUT_RANDOM else min(opt.max_states, len(work.size) - 1)
-    return resolve(
-        kb, lanes.state[i], goals, lanes.query[i], opt.bound_first, False, lanes.history[i], past, keep, work
-    )
+    return resolve(kb, state, goals, query, opt.bound_first, False, history, past, keep, work)
+
+
+@jit
+def is_fact(kb, atom):
+    return holds(kb, atom[0], atom[1], atom[2], (0, 0, 0))
 
 
 @jit

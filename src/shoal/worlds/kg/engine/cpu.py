@@ -9,6 +9,7 @@ import numpy as np
 
 from shoal.vector.kernel.threads import Crew
 from shoal.worlds.kg.engine import actions, episode, resolve, search
+from shoal.worlds.kg.engine.expansions import make_expansions
 from shoal.worlds.kg.engine.jit import load
 from shoal.worlds.kg.engine.lanes import CUT_FIRST, Lanes, Settings, make_lanes
 from shoal.worlds.kg.engine.tables import Tables, Work, make_tables, make_work
@@ -34,10 +35,10 @@ def lane_functions() -> dict[str, Callable]:
     return load(
         "kg",
         {
-            actions.fill: (tables, options, lanes, flags, work),
+            actions.fill: (tables, options, lanes, flags, make_expansions(2, False), work),
             episode.begin: (tables, options, source, lanes, flags, 0.0),
             episode.advance: (tables, options, lanes, longs, flags, reals, flags, flags),
-            episode.observe: (lanes, triples, flags, rows, triples, np.zeros((1, 4), np.bool_)),
+            episode.observe: (lanes, triples, flags, rows, triples, np.zeros((1, 4), np.bool_), ids),
             episode.gather: (lanes, flags, rows[0], ids, longs),
         },
     )
@@ -69,24 +70,30 @@ class Expansion:
 
 
 class CompiledFill:
-    """Lists the actions of lanes on one or more threads, each with scratch memory of its own."""
+    """Lists the actions of lanes on one or more threads, each with scratch memory of its own.
 
-    def __init__(self, kb: KnowledgeBase, lanes: Lanes, num_threads: int | str = 1) -> None:
+    With `keep_expansions` a state that comes again is not expanded again. That pays where lanes meet the same states.
+    """
+
+    def __init__(
+        self, kb: KnowledgeBase, lanes: Lanes, num_threads: int | str = 1, *, keep_expansions: bool = False
+    ) -> None:
         num_envs, max_atoms = lanes.state.shape[:2]
         self._tables = make_tables(kb, max_atoms)
         self._crew = Crew(num_threads, num_envs)
         self._work = [make_work(kb, max_atoms, lanes.history.shape[1]) for _ in range(self._crew.size)]
+        self.kept = [make_expansions(max_atoms, keep_expansions) for _ in range(self._crew.size)]
         self._fill = lane_functions()["fill"]
 
     def __call__(self, options: Settings, lanes: Lanes, which: np.ndarray) -> None:
         """Fill in the actions of the lanes in `which` [B] bool; forced moves may advance their state."""
         if self._crew.size == 1:
-            self._fill(self._tables, options, lanes, which, self._work[0])
+            self._fill(self._tables, options, lanes, which, self.kept[0], self._work[0])
             return
 
         def run(chunk: int, low: int, high: int, checked: bool) -> int:
             part = Lanes(*[array[low:high] for array in lanes])
-            self._fill(self._tables, options, part, which[low:high], self._work[chunk])
+            self._fill(self._tables, options, part, which[low:high], self.kept[chunk], self._work[chunk])
             return 0
 
         self._crew.step(run, check=lambda: 0)

@@ -225,10 +225,11 @@ def pay(opt, positive, success, gave_up):
 
 
 @jit
-def observe(lanes, flat, which, state, successors, action_mask):
+def observe(lanes, flat, which, state, successors, action_mask, dirty):
     """Write the padded observation of every lane in `which` [B]. Successors are flat rows [B, S * A * 3].
 
-    `flat` is `lanes.successors` in that shape: copying and clearing are then single runs through memory.
+    `flat` is `lanes.successors` in that shape: copying and clearing are then single runs through memory. Of each row
+    only the first `dirty` [B] numbers may differ from zero before; `dirty` is brought up to date.
     """
     width = lanes.state.shape[1] * 3
     for i in range(len(which)):
@@ -238,8 +239,9 @@ def observe(lanes, flat, which, state, successors, action_mask):
             filled = count * width
             for k in range(filled):
                 successors[i, k] = flat[i, k]
-            for k in range(filled, successors.shape[1]):
+            for k in range(filled, dirty[i]):
                 successors[i, k] = 0
+            dirty[i] = filled
             for row in range(action_mask.shape[1]):
                 action_mask[i, row] = row < count
 

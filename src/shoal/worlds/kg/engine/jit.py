@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import os
 import sys
-import tempfile
 import time
 import types
 from collections.abc import Callable
@@ -20,7 +18,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from shoal.vector.kernel.compiler import cache_dir
+from shoal.vector.kernel.compiler import cache_dir, write_once
 
 # without reference counting (`_nrt`) a view of a lane's row costs nothing; the price is that nothing can be allocated
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
@@ -48,7 +46,7 @@ def load(name: str, entries: dict[Callable, tuple]) -> dict[str, Callable]:
     versions = f"{numba.__version__} {np.__version__} {sys.version_info[:2]}"
     key = "\0".join([versions, text, repr(signatures), *texts])
     stem = f"{name}_{hashlib.sha256(key.encode()).hexdigest()[:24]}"
-    path = _write_once(cache_dir() / f"{stem}.py", text)
+    path = write_once(cache_dir() / f"{stem}.py", text)
     module = types.ModuleType(f"shoal_{stem}")
     module.__file__ = str(path)
     inner = {f"_{entry.__name__}": entry for entry in entries}
@@ -75,13 +73,3 @@ def _wrapper_text(entry: Callable) -> str:
     arguments = ", ".join(inspect.signature(entry.py_func).parameters)  # type: ignore[attr-defined]
     name = entry.__name__
     return f"@jit_cached\ndef {name}({arguments}):\n    return _{name}({arguments})\n\n\n"
-
-
-def _write_once(path: Path, text: str) -> Path:
-    """Write under a temporary name, then rename: two processes that start at once do not meet half a file."""
-    if not path.exists():
-        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-        with os.fdopen(handle, "w") as file:
-            file.write(text)
-        os.replace(temporary, path)
-    return path

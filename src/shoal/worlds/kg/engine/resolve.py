@@ -14,13 +14,28 @@ goals need of a fact is worked out once (`prepare_rest`), and most rows are know
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 from shoal.worlds.kg.engine.jit import inline, jit
-from shoal.worlds.kg.engine.tables import FILTER_WORDS, RULE_SHARE
+from shoal.worlds.kg.engine.tables import FILTER_WORDS, RULE_SHARE, SPECIAL_WORDS
 
 PROVED = -1
 
 # how a goal that remains is affected by the fact that closes the selected one
 KEPT, FILLED_FIRST, FILLED_SECOND, FILLED_BOTH, GONE = range(5)
+
+
+class Goal(NamedTuple):
+    """The selected goal p(s,t), and what a call does with its successors."""
+
+    p: int
+    s: int
+    t: int
+    num_rest: int  # goals beside it
+    excluded: Any  # [3] the fact that does not count
+    collect_all: bool
+    keep: int  # rows beyond this are only counted
+    mask: int  # of the hash table
 
 
 @jit
@@ -50,7 +65,8 @@ def resolve(kb, state, num_goals, excluded, bound_first, collect_all, history, n
             return PROVED
         if size >= 0:
             count += admit(kb, size, r, collect_all, False, mask, work, row)
-    return resolve_facts(kb, p, s, t, low, high, num_rest, excluded, collect_all, mask, keep, work, count)
+    goal = Goal(p, s, t, num_rest, excluded, collect_all, keep, mask)
+    return resolve_facts(kb, goal, low, high, work, count)
 
 
 @jit
@@ -177,31 +193,133 @@ def is_same(p, a, b, atom):
 
 
 @jit
-def resolve_facts(kb, p, s, t, low, high, num_rest, excluded, collect_all, mask, keep, work, count):
+def resolve_facts(kb, goal, low, high, work, count):
     """Append the successors by facts in rows low..high; the number of successors, or `PROVED`."""
-    n = kb.num_constants
+    n, s, t, excluded = kb.num_constants, goal.s, goal.t, goal.excluded
     by_second = s > n and t <= n
     same = s == t and s > n
-    mentioned = prepare_rest(kb, s, t, num_rest, excluded, work)
+    mentioned = prepare_rest(kb, s, t, goal.num_rest, excluded, work)
     # facts that differ in what the rest mentions give different rows, as long as nothing is pruned
     differ = (s <= n or mentioned & 1 > 0) and (t <= n or same or mentioned & 2 > 0)
     full = 0
-    for i in range(num_rest):
+    for i in range(goal.num_rest):
         full += work.effect[i] != GONE
     for fact in range(low, high):
+        if differ and count > goal.keep and not goal.collect_all:
+            return count_facts(kb, goal, fact, high, full, work, count)
         a = kb.second_other[fact] if by_second else kb.first_anchor[fact]
         b = t if by_second else kb.first_other[fact]
-        if (same and a != b) or is_same(p, a, b, excluded):
+        if (same and a != b) or is_same(goal.p, a, b, excluded):
             continue
-        row = min(count, keep)
-        size = apply_fact(kb, a, b, num_rest, excluded, work, row)
-        if size == 0 and not collect_all:
+        row = min(count, goal.keep)
+        size = apply_fact(kb, a, b, goal.num_rest, excluded, work, row)
+        if size == 0 and not goal.collect_all:
             return PROVED
         via = RULE_SHARE + (kb.second_row[fact] if by_second else fact)
-        count += admit(kb, size, via, collect_all, differ and size == full, mask, work, row)
-        if mentioned == 0 and not collect_all:
+        count += admit(kb, size, via, goal.collect_all, differ and size == full, goal.mask, work, row)
+        if mentioned == 0 and not goal.collect_all:
             break  # whatever the fact binds, nothing else mentions it
     return count
+
+
+@jit
+def count_facts(kb, goal, low, high, full, work, count):
+    """Go on with `resolve_facts` when no more rows are kept: only their number matters, and whether one is a proof."""
+    n, s, t = kb.num_constants, goal.s, goal.t
+    by_second, same = s > n and t <= n, s == t and s > n
+    opaque = mark_special(kb, goal, work) or by_second or same
+    code, by_a, by_b = linear_fingerprint(kb, goal.num_rest, work)
+    fits = full <= kb.max_atoms
+    fact = low
+    while fact < high:
+        if not opaque:
+            first = fact
+            fact = skip_plain(kb.first_anchor, kb.first_other, fact, high, code, by_a, by_b, work.filter, work.special)
+            count += fits * (fact - first)
+            if fact == high:
+                break
+        a = kb.second_other[fact] if by_second else kb.first_anchor[fact]
+        b = t if by_second else kb.first_other[fact]
+        fact += 1
+        if (same and a != b) or is_same(goal.p, a, b, goal.excluded):
+            continue
+        size = apply_fact(kb, a, b, goal.num_rest, goal.excluded, work, goal.keep)
+        if size == 0:
+            return PROVED
+        count += admit(kb, size, 0, False, size == full, goal.mask, work, goal.keep)
+    return count
+
+
+@jit
+def skip_plain(first, second, fact, high, code, by_a, by_b, old, special):
+    """The next fact from `fact` on that must be looked at: one that may prune something or give a row seen before.
+
+    The fingerprint of a row in which nothing is pruned is linear in the fact's arguments; facts that may prune
+    something are few and known by a bit of their arguments.
+    """
+    while fact < high:
+        a, b = first[fact], second[fact]
+        here = code + a * by_a + b * by_b
+        if (
+            has_bit(special[0], a)
+            | has_bit(special[1], b)
+            | (old[here & (FILTER_WORDS - 1)] >> ((here >> 32) & 63) & 1)
+        ):
+            return fact
+        fact += 1
+    return high
+
+
+@inline
+def has_bit(bits, value):
+    return bits[value & (SPECIAL_WORDS - 1)] >> (value >> 4 & 63) & 1
+
+
+@inline
+def set_bit(bits, value):
+    bits[value & (SPECIAL_WORDS - 1)] |= 1 << (value >> 4 & 63)
+
+
+@jit
+def mark_special(kb, goal, work):
+    """Set the bits of arguments by which a fact may prune something or be excluded. Can this not be told by bits?"""
+    for i in range(work.special.shape[1]):
+        work.special[0, i] = 0
+        work.special[1, i] = 0
+    if goal.p == goal.excluded[0]:
+        set_bit(work.special[0], goal.excluded[1])
+    for i in range(goal.num_rest):
+        effect = work.effect[i]
+        if effect == FILLED_BOTH:
+            return True
+        if effect == FILLED_FIRST:
+            for row in range(work.low[i], work.high[i]):
+                set_bit(work.special[work.source[i, 0] - 1], kb.second_other[row])
+        elif effect == FILLED_SECOND:
+            for row in range(work.low[i], work.high[i]):
+                set_bit(work.special[work.source[i, 1] - 1], kb.first_other[row])
+    return False
+
+
+@jit
+def linear_fingerprint(kb, num_rest, work):
+    """Constant, factor of a and factor of b in the fingerprint of the rest under the binding by a fact (a,b)."""
+    code, by_a, by_b, place = 0, 0, 0, 0
+    for i in range(num_rest):
+        if work.effect[i] == GONE:
+            continue
+        code += work.rest[i, 0] * kb.multiplier[3 * place]
+        for j in range(2):
+            factor = kb.multiplier[3 * place + 1 + j]
+            source = work.source[i, j]
+            if source == 0:
+                code += work.rest[i, 1 + j] * factor
+            elif source == 1:
+                by_a += factor
+            else:
+                by_b += factor
+        place += 1
+    return code, by_a, by_b
 
 
 @jit

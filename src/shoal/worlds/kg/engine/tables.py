@@ -12,7 +12,7 @@ from shoal.worlds.kg.knowledge import KnowledgeBase
 
 Array = np.ndarray
 
-FILTER_WORDS = 16  # a power of two
+FILTER_WORDS = SPECIAL_WORDS = 16  # powers of two
 RULE_SHARE = 1 << 30  # `via` of a successor is a rule's row below this, a fact's row from here on
 
 
@@ -53,6 +53,7 @@ class Work(NamedTuple):
     table: Array  # [2**h, 2] int64, hash table: the call in which an entry was made, and a fingerprint
     call: Array  # [1] int64, number of the current call
     filter: Array  # [FILTER_WORDS] int64, bits of the fingerprints in the table
+    special: Array  # [2, SPECIAL_WORDS] int64, bits of first and second arguments of facts that must be looked at
     order: Array  # [K] int64, keys for choosing a random subset
 
 
@@ -113,5 +114,6 @@ def make_work(kb: KnowledgeBase, max_atoms: int, num_past: int = 0) -> Work:
         table=np.zeros((capacity, 2), np.int64),
         call=np.zeros(1, np.int64),
         filter=np.zeros(FILTER_WORDS, np.int64),
+        special=np.zeros((2, SPECIAL_WORDS), np.int64),
         order=np.zeros(most, np.int64),
     )

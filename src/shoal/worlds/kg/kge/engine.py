@@ -65,10 +65,13 @@ class KGE:
             parts.append(torch.where(self.model.knows(rows), self.model.raw(rows), -torch.inf))
         return torch.cat(parts).numpy() if parts else np.zeros(0, np.float32)
 
+    def logit(self, triples: np.ndarray) -> np.ndarray:
+        """Calibrated scores [m] in double precision, before the sigmoid."""
+        return self._calibrated(torch.as_tensor(self.raw_score(triples))).clamp(min=LAST).numpy()
+
     def ranking_score(self, triples: np.ndarray) -> np.ndarray:
         """Log-probabilities [m] in double precision and without a floor, since a floor would make ties."""
-        raw = torch.as_tensor(self.raw_score(triples))
-        return F.logsigmoid(self._calibrated(raw)).clamp(min=LAST).numpy()
+        return F.logsigmoid(torch.as_tensor(self.logit(triples))).numpy()
 
     def score(self, triples: np.ndarray) -> np.ndarray:
         """Probabilities [m] of triples [m, 3]."""

@@ -7,48 +7,20 @@ over the true one and `num_negatives` random ones that a batch shares (a sampled
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.func import functional_call
 
-from shoal.errors import ConfigError
 from shoal.worlds.kg.dataset import Dataset
+from shoal.worlds.kg.facts import FactIndex
+from shoal.worlds.kg.kge.config import KGEConfig
 from shoal.worlds.kg.kge.engine import KGE
 from shoal.worlds.kg.kge.models import Embeddings, make_model
 from shoal.worlds.kg.negatives import corrupt
 
 ALL_BELOW = 5_000  # entities up to which every one is a candidate
-
-
-@dataclass(frozen=True)
-class KGEConfig:
-    """How an embedding model is trained."""
-
-    model: Literal["complex", "rotate", "rote"] = "complex"
-    rank: int = 100
-    """Complex numbers per entity."""
-    epochs: int = 30
-    batch_size: int = 1000
-    lr: float = 0.1
-    """Of Adagrad."""
-    regulariser: float = 1e-2
-    """Weight of the model's own penalty."""
-    num_negatives: int | None = None
-    """Shared negatives per batch; none is all entities where these are few, else what suits the model."""
-    walk_length: int = 1
-    """Facts per question; from 2 on, random walks are asked too, whose ends must be found (Guu et al. 2015)."""
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name in ("rank", "epochs", "batch_size", "walk_length"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name}={getattr(self, name)} leaves nothing to train. It must be at least 1.")
-        if self.num_negatives is not None and self.num_negatives < 1:
-            raise ConfigError(f"num_negatives={self.num_negatives} must be at least 1, or none.")
 
 
 class OwnModel:
@@ -77,22 +49,29 @@ def train_kge(
     data: Dataset, config: KGEConfig | None = None, progress: Callable[[int, float], None] | None = None
 ) -> KGE:
     """Train on the facts of `data`, calibrate on its validation split. `progress(epoch, loss)` is called after each."""
-    config = config or KGEConfig()
+    config, show = config or KGEConfig(), progress or (lambda epoch, loss: None)
+    if config.model == "walks":
+        from shoal.worlds.kg.kge.walk_training import train_walks
+
+        kge = KGE(train_walks(data.kb.facts, config, show), data.kb.vocabulary)
+    else:
+        kge = KGE(OwnModel(_train_embeddings(data.kb.facts, config, show), config), data.kb.vocabulary)
+    calibrate(kge, data, config.seed)
+    return kge
+
+
+def _train_embeddings(facts: FactIndex, config: KGEConfig, show: Callable[[int, float], None]) -> Embeddings:
     generator = torch.Generator().manual_seed(config.seed)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
-        facts = data.kb.facts
         model = make_model(config.model, facts.num_constants, facts.num_predicates, config.rank)
     questions = _questions(torch.as_tensor(facts.triples).long(), model)
     learner = Learner(model, Walks(questions, facts.num_constants), config, generator)
     for epoch in range(config.epochs):
         order = torch.randperm(len(questions), generator=generator)
         total = sum(learner.learn(questions[rows]) * len(rows) for rows in order.split(config.batch_size))
-        if progress is not None:
-            progress(epoch + 1, total / len(questions))
-    kge = KGE(OwnModel(model.eval(), config), data.kb.vocabulary)
-    calibrate(kge, data, config.seed)
-    return kge
+        show(epoch + 1, total / len(questions))
+    return model.eval()
 
 
 def _questions(triples: Tensor, model: Embeddings) -> Tensor:
