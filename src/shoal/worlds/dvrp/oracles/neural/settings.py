@@ -33,6 +33,8 @@ class TrainOracle:
     """Highest learning rate of imitation; it rises and falls."""
     reinforce_lr: float = 2e-4
     """Learning rate of REINFORCE; it falls to nothing."""
+    memory: float = 0.998
+    """The weights that are kept are a running mean; so much of it remains after every step."""
     width: int = 64
     """Width of the model."""
     seed: int = 0

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from shoal.worlds.dvrp.oracles.neural import decoding
 from shoal.worlds.dvrp.oracles.neural.imitation import imitate
@@ -22,8 +22,6 @@ from shoal.worlds.dvrp.oracles.neural.oracle import NeuralOracle
 from shoal.worlds.dvrp.oracles.neural.settings import TrainOracle
 from shoal.worlds.dvrp.oracles.ruin import RuinOracle
 from shoal.worlds.dvrp.settings import Scenario
-
-Report = Callable[[str], None]
 
 
 def train(
@@ -37,25 +35,34 @@ def train(
     torch.manual_seed(config.seed)
     rng = np.random.default_rng(config.seed)
     model = start or AttentionModel(Architecture(width=config.width))
-    oracle = NeuralOracle(scenario.city, scenario.fleet, model=model)
+    average = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(config.memory))
+    oracle, judged = (NeuralOracle(scenario.city, scenario.fleet, model=m) for m in (model, average.module))
     exam = draw_sets(scenario, config.customers, 64, config.customers, np.random.default_rng(config.seed + 1))
     reference = RuinOracle(scenario.city, scenario.fleet, 200).solve(*exam).cost
     began = time.perf_counter()
 
     def report(what: str) -> None:
-        gap = 100 * float((oracle.solve(*exam).cost / reference - 1).mean())
+        gap = 100 * float((judged.solve(*exam).cost / reference - 1).mean())
         say(f"{what}, greedy gap to ruin-200 {gap:.2f} %, {time.perf_counter() - began:.0f} s")
-        keep(model)
+        keep(average.module)
+
+    def learned() -> None:
+        average.update_parameters(model)
 
     if config.lessons:
-        imitate(oracle, scenario, config, rng, report)
+        imitate(oracle, scenario, config, rng, learned, report)
     if config.epochs:
-        reinforce(oracle, scenario, config, rng, report)
-    return model
+        reinforce(oracle, scenario, config, rng, learned, report)
+    return average.module
 
 
 def reinforce(
-    oracle: NeuralOracle, scenario: Scenario, config: TrainOracle, rng: np.random.Generator, report: Report
+    oracle: NeuralOracle,
+    scenario: Scenario,
+    config: TrainOracle,
+    rng: np.random.Generator,
+    learned: Callable[[], None],
+    report: Callable[[str], None],
 ) -> None:
     """Improve the policy by its own samples; the baseline of a plan is the mean over all plans of the same set."""
     optimizer = torch.optim.Adam(oracle.model.parameters(), config.reinforce_lr)
@@ -68,22 +75,17 @@ def reinforce(
         for _ in range(config.batches):
             size = draw_size(config.customers, rng)
             cells, tw = draw_sets(scenario, config.customers, count, size, rng)
-            plan, cost = sample_plans(oracle, cells, tw, config.samples, generator)
+            seen, cost = sample_plans(oracle, cells, tw, config.samples, generator)
             advantage = cost.mean(1, keepdim=True) - cost
             advantage = advantage / (advantage.std() + 1e-6)
-            log_prob = score_plans(oracle, cells, tw, plan, config.samples)
+            _, memory = decoding.repeat(*oracle.read(cells, tw), config.samples)
+            log_prob = decoding.log_prob(oracle.model, memory, seen)
             loss = -(advantage.flatten() * log_prob.sum(1)).mean() / size
             optimizer.zero_grad()
             loss.backward()
             torch.nn.utils.clip_grad_norm_(oracle.model.parameters(), 1.0)
             optimizer.step()
             schedule.step()
+            learned()
             costs.append(float(cost.mean()) / size)
         report(f"REINFORCE: epoch {epoch + 1} of {config.epochs}, {np.mean(costs):.3f} km per request")
-
-
-def score_plans(oracle: NeuralOracle, cells: np.ndarray, tw: np.ndarray, plan: np.ndarray, samples: int) -> Tensor:
-    """[B * samples, S] log-probability of every choice in plans [B * samples, T]."""
-    problem, memory = decoding.repeat(*oracle.read(cells, tw), samples)
-    sequence = torch.as_tensor(plan.astype(np.int64), device=oracle.device)
-    return decoding.log_prob(oracle.model, memory, decoding.replay(problem, sequence))
