@@ -62,7 +62,7 @@ def begin(problem: Problem) -> State:
     tables = [part[:, None].repeat_interleave(vehicles, 1) for part in (*fresh, nowhere, *_tables(problem, fresh))]
     left = problem.wanted.clone()
     left[:, 0] = False
-    return State(*tables, left, nowhere.clone(), zeros.clone())
+    return State(*tables, left, nowhere.clone(), zeros.clone())  # type: ignore[call-arg]
 
 
 def is_done(state: State) -> Tensor:
@@ -91,7 +91,7 @@ def look(problem: Problem, state: State) -> Moves:
     vehicles = state.here.shape[1]
     ready = torch.arange(vehicles, device=state.here.device) <= state.used[:, None]
     possible = state.possible & state.left[:, None] & ready[..., None]
-    arrival = _column(state, "arrival")
+    arrival = column(state, "arrival")
     servable = possible.any(1)
     horizon = torch.where(servable, problem.closes, torch.full_like(problem.closes, torch.inf)).min(1).values
     allowed = possible & (arrival <= horizon[:, None, None])
@@ -154,7 +154,7 @@ def _lost(
 ) -> tuple[Tensor, Tensor]:
     """[M] each: waiting pickups that this vehicle will be too late for, and those of them that nobody else reaches."""
     row, vehicle, node = move
-    reach = (_column(state, "arrival")[:, :, 1::2] <= problem.closes[:, None, 1::2]) & state.left[:, None, 1::2]
+    reach = (column(state, "arrival")[:, :, 1::2] <= problem.closes[:, None, 1::2]) & state.left[:, None, 1::2]
     reach = reach & ready[..., None]  # [B, V, n]
     alone = reach.sum(1) == 1
     late = (arrival[:, None] > problem.leave_by[row, node]) & reach[row, vehicle]
@@ -164,7 +164,7 @@ def _lost(
 def _rivalry(state: State, move: tuple[Tensor, Tensor, Tensor], possible: Tensor) -> tuple[Tensor, Tensor]:
     """[M] each: detour against that of the best other vehicle, in tens, and how many others there are."""
     row, vehicle, node = move
-    extra = torch.where(possible, _column(state, "extra"), torch.inf)
+    extra = torch.where(possible, column(state, "extra"), torch.inf)
     if extra.shape[1] == 1:
         return torch.full_like(extra[row, 0, node], -4.0), torch.zeros_like(row)
     best = extra.topk(2, 1, largest=False)
@@ -174,7 +174,7 @@ def _rivalry(state: State, move: tuple[Tensor, Tensor, Tensor], possible: Tensor
     return saving, possible.sum(1)[row, node] - 1
 
 
-def _column(state: State, name: str) -> Tensor:
+def column(state: State, name: str) -> Tensor:
     """[B, V, N] one of the known numbers."""
     return state.known[..., Survey._fields.index(name) - 2]
 
@@ -204,7 +204,7 @@ def vehicle_of(state: State, vehicle: Tensor) -> Vehicle:
 
 
 def place(problem: Problem, state: State, row: Tensor, vehicle: Tensor, now: Vehicle) -> None:
-    """Write what is true `now` of one vehicle in each of the rows [R] that `problem` has, and look around from there."""
+    """Write what is true `now` of one vehicle in each of these rows [R], those of `problem`, and survey from there."""
     tables = (state.here, state.clock, state.aboard, state.possible, state.slot, state.known)
     for table, part in zip(tables, (*now, *_tables(problem, now)), strict=True):
         table[row, vehicle] = part

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -54,18 +55,15 @@ def rollout(
         tape: gets what the decoder sees and chooses.
     """
     state = construction.begin(problem)
-    rows, vehicles = state.here.shape
+    (rows, vehicles), nodes = state.here.shape, problem.opens.shape[1]
     whole = torch.arange(rows, device=problem.opens.device)
-    served, length, used = Served(rows, problem.opens.shape[1], whole.device), torch.zeros_like(state.length), state.used
-    used = torch.zeros_like(used)
-    step = 0
-    while True:
+    served, length, used = Served(rows, nodes, whole.device), state.length.clone(), state.used.clone()
+    for step in itertools.count():
         moves = construction.look(problem, state)
         view = _see(problem, state, moves)
-        codes = problem.opens.shape[1] * vehicles
-        logits = _spread(model.decode(memory, view), moves, len(whole), vehicles, codes)
+        logits = _spread(model.decode(memory, view), moves, len(whole), vehicles, nodes * vehicles)
         if noise is not None:
-            logits = logits + noise(step, whole, codes)
+            logits = logits + noise(step, whole, nodes * vehicles)
         code = logits.argmax(1)
         if step == 0 and first is not None:
             code = torch.where(state.possible[whole, 0, first], first * vehicles, code)
@@ -73,40 +71,40 @@ def rollout(
             tape.add(view, code, ~construction.is_done(state))
         state, route = construction.advance(problem, state, code)
         served.add(whole, code // vehicles, route)
-        going, step = ~construction.is_done(state), step + 1
+        length[whole], used[whole] = construction.cost_of(problem, state), state.used
+        going = ~construction.is_done(state)
         alive = int(going.sum())
-        if alive == 0 or (tape is None and 2 * alive < len(going)):  # finished rows only cost time
-            length[whole], used[whole] = construction.cost_of(problem, state), state.used
-            if alive == 0:
-                return Routes(served.sequence(), length, used)
+        if alive == 0:
+            break
+        if tape is None and 2 * alive < len(going):  # finished rows only cost time: carry on with the others
             problem, state, memory, whole = _select(going, problem, state, memory, whole)
+    return Routes(served.sequence(), length, used)
 
 
 class Served:
-    """Who has been served, on which route."""
+    """Who has been served, when and on which route."""
 
     def __init__(self, rows: int, nodes: int, device: torch.device) -> None:
-        self._rank = torch.zeros(rows, nodes, dtype=torch.long, device=device)  # route and time of every node
-        self._route = torch.zeros_like(self._rank)
+        self._when = torch.zeros(rows, nodes, dtype=torch.long, device=device)
+        self._route = torch.zeros_like(self._when)
         self._count = 0
 
     def add(self, rows: Tensor, node: Tensor, route: Tensor) -> None:
-        """Node [R] is the next one to be served in these rows [R]; the depot does not count."""
+        """Node [R] is the next one to be served in these rows [R]."""
         self._count += 1
-        self._rank[rows, node] = route * 1_000_000 + self._count
-        self._route[rows, node] = route
+        self._when[rows, node], self._route[rows, node] = self._count, route
 
     def sequence(self) -> Tensor:
         """[B, T] routes one behind the other, with a 0 between them."""
-        rank = self._rank.clone()
-        rank[:, 0] = 0
-        there = (rank > 0).long()
-        order = torch.where(there > 0, rank, torch.iinfo(torch.long).max).argsort(1)
-        place = torch.zeros_like(order).scatter_(1, order, torch.arange(order.shape[1], device=order.device).expand_as(order))
-        nodes = torch.arange(order.shape[1], device=order.device)
-        flat = torch.zeros(len(order), 3 * (order.shape[1] // 2) + 1, dtype=torch.long, device=order.device)
+        rows, nodes = self._when.shape
+        there = self._when > 0
+        there[:, 0] = False
+        last = torch.iinfo(torch.long).max
+        order = torch.where(there, self._route * (self._count + 1) + self._when, last).argsort(1)
+        place = order.argsort(1) + self._route  # a route is preceded by as many depots as its number says
         row, node = there.nonzero(as_tuple=True)
-        flat[row, place[row, node] + self._route[row, node]] = nodes[node]
+        flat = torch.zeros(rows, 3 * (nodes // 2) + 1, dtype=torch.long, device=there.device)
+        flat[row, place[row, node]] = node
         return flat
 
 
@@ -132,8 +130,8 @@ class Tape:
 def _see(problem: Problem, state: State, moves: Moves) -> View:
     """What the decoder sees now, one moment of every row."""
     numbers = construction.context(problem, state)
-    fixed = (tensor[:, None].clone() for tensor in (state.here, state.aboard, state.left, numbers))
-    return View(*fixed, moves.row, torch.zeros_like(moves.row), moves.vehicle, moves.node, moves.features)
+    now = [tensor[:, None].clone() for tensor in (state.here, state.aboard, state.left, numbers)]
+    return View(*now, moves.row, torch.zeros_like(moves.row), *moves[1:])  # type: ignore[call-arg]
 
 
 def _spread(logits: Tensor, moves: Moves, rows: int, vehicles: int, codes: int) -> Tensor:
@@ -149,7 +147,7 @@ def _select(keep: Tensor, problem: Problem, state: State, memory: Memory, whole:
 
 @torch.no_grad()
 def replay(problem: Problem, codes: Tensor) -> Replay:
-    """What the decoder would have seen while making the moves `codes` [B, T], which may be anybody's; -1 behind the last.
+    """What the decoder would have seen while making the moves `codes` [B, T], whosoever; -1 behind the last.
 
     The witness orders are those that `rollout` would have kept. Where one forbids what is done, it gives way to the
     order in which people really get off, under which any feasible plan is possible.

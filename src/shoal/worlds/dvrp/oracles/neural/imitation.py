@@ -40,7 +40,9 @@ def imitate(
             codes = torch.as_tensor(lesson.codes, device=oracle.device)
             remembered.append((lesson, decoding.replay(oracle.pose(lesson.cells, lesson.tw), codes)))
         for _ in range(batches if remembered else 0):
-            losses.append(_follow(oracle, optimizer, *remembered[rng.integers(len(remembered))], config.batch_size, rng))
+            losses.append(
+                _follow(oracle, optimizer, *remembered[rng.integers(len(remembered))], config.batch_size, rng)
+            )
             schedule.step()
             learned()
         if number % max(1, config.lessons // REPORTS) == 0:

@@ -76,7 +76,11 @@ def drive_times(
 def in_order_of_time(routes: list[list[tuple[int, int]]], vehicles: int) -> list[int]:
     """Moves of a plan, one code each, as the model is to make them: by start of service, earlier vehicles first."""
     first_out = sorted(routes)
-    stops = [(start, number, place, node) for number, route in enumerate(first_out) for place, (start, node) in enumerate(route)]
+    stops = [
+        (start, number, place, node)
+        for number, route in enumerate(first_out)
+        for place, (start, node) in enumerate(route)
+    ]
     return [node * vehicles + number for _, number, _, node in sorted(stops)]
 
 

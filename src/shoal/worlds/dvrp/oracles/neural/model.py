@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -66,7 +66,7 @@ class View(NamedTuple):
         fixed = [torch.cat(parts, 1) for parts in zip(*(view[:4] for view in views), strict=True)]
         moment = torch.cat([view.moment + t for t, view in enumerate(views)])
         row, _, *rest = (torch.cat(parts) for parts in zip(*(view[4:] for view in views), strict=True))
-        return View(*fixed, row, moment, *rest)
+        return View(*fixed, row, moment, *rest)  # type: ignore[call-arg]
 
     def rows(self, which: Tensor) -> View:
         """Some rows [R] of it."""
@@ -99,7 +99,9 @@ class AttentionModel(nn.Module):
         self.query = nn.Linear(a.width, a.width + a.move_hidden)
         self.judge_node = nn.Linear(a.width, a.move_hidden)
         self.judge_move = nn.Linear(NUM_MOVE_FEATURES, a.move_hidden, bias=False)
-        self.judge = nn.Sequential(nn.ReLU(), nn.Linear(a.move_hidden, a.move_hidden), nn.ReLU(), nn.Linear(a.move_hidden, 1))
+        self.judge = nn.Sequential(
+            nn.ReLU(), nn.Linear(a.move_hidden, a.move_hidden), nn.ReLU(), nn.Linear(a.move_hidden, 1)
+        )
 
     def config(self) -> dict[str, Any]:
         """The architecture as plain values, for a checkpoint."""
@@ -113,14 +115,16 @@ class AttentionModel(nn.Module):
         hidden = self.norm(hidden)
         there = problem.wanted[..., None]
         mean = (hidden * there).sum(1) / there.sum(1)
-        keys, values, stops = self.project(hidden).split([self.architecture.width] * 2 + [3 * self.architecture.width], -1)
+        keys, values, stops = self.project(hidden).split(
+            [self.architecture.width] * 2 + [3 * self.architecture.width], -1
+        )
         keys, values = (self._split(part).contiguous() for part in (keys, values))  # once, not at every step
         return Memory(hidden, mean, keys, values, stops, self.judge_node(hidden))
 
     def _biases(self, problem: Problem) -> Tensor:
         """[layers, B * heads, N, N] what every pair adds to attention; pairs last, since channels are few."""
         a, (rows, nodes) = self.architecture, problem.opens.shape
-        first, second = self.pairs[0], self.pairs[2]
+        first, second = cast(nn.Linear, self.pairs[0]), cast(nn.Linear, self.pairs[2])
         hidden = F.relu(torch.addmm(first.bias[:, None], first.weight, pair_features(problem).flatten(1)))
         bias = torch.addmm(second.bias[:, None], second.weight, hidden).view(a.layers, a.heads, rows, nodes, nodes)
         bias = bias.masked_fill(~problem.wanted[:, None, :], _NEVER)
@@ -132,8 +136,7 @@ class AttentionModel(nn.Module):
 
     def decode(self, memory: Memory, view: View) -> Tensor:
         """Logits [M] of the moves."""
-        width, (rows, moments, vehicles) = self.architecture.width, view.here.shape
-        nodes = view.left.shape[2]
+        width, (moments, vehicles), nodes = self.architecture.width, view.here.shape[1:], view.left.shape[2]
         moment = view.row * moments + view.moment
         wheels, which = torch.unique_consecutive(moment * vehicles + view.vehicle, return_inverse=True)  # [U], [M]
         at = wheels.div(vehicles, rounding_mode="floor")
@@ -154,7 +157,7 @@ class AttentionModel(nn.Module):
 
     def _situation(self, memory: Memory, view: View) -> Tensor:
         """[B * T, d] the work that is left and where the vehicles are, after a glimpse at everybody who waits."""
-        a, (rows, moments, vehicles) = self.architecture, view.here.shape
+        rows, moments = view.here.shape[:2]
         left = view.left.clone()
         left[..., 0] = True
         share = left.to(memory.nodes.dtype)
@@ -164,7 +167,7 @@ class AttentionModel(nn.Module):
         mean = memory.mean[:, None].expand(rows, moments, -1)
         query = self.situation(torch.cat([mean, waiting, fleet, view.numbers], -1))
         seen = F.scaled_dot_product_attention(self._split(query), memory.keys, memory.values, attn_mask=left[:, None])
-        return (query + self.glimpse(seen.transpose(1, 2).reshape(rows, moments, a.width))).flatten(0, 1)
+        return (query + self.glimpse(seen.transpose(1, 2).reshape_as(query))).flatten(0, 1)
 
 
 class EncoderLayer(nn.Module):

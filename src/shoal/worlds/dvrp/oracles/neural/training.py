@@ -7,12 +7,12 @@ cost. Sets of all sizes up to n are mixed, because the environment asks about ev
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Callable
 
 import numpy as np
 import torch
-from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from shoal.worlds.dvrp.oracles.neural import decoding
 from shoal.worlds.dvrp.oracles.neural.imitation import imitate
@@ -35,8 +35,8 @@ def train(
     torch.manual_seed(config.seed)
     rng = np.random.default_rng(config.seed)
     model = start or AttentionModel(Architecture(width=config.width))
-    average = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(config.memory))
-    oracle, judged = (NeuralOracle(scenario.city, scenario.fleet, model=m) for m in (model, average.module))
+    mean = RunningMean(model, config.memory)
+    oracle, judged = (NeuralOracle(scenario.city, scenario.fleet, model=part) for part in (model, mean.model))
     exam = draw_sets(scenario, config.customers, 64, config.customers, np.random.default_rng(config.seed + 1))
     reference = RuinOracle(scenario.city, scenario.fleet, 200).solve(*exam).cost
     began = time.perf_counter()
@@ -44,16 +44,29 @@ def train(
     def report(what: str) -> None:
         gap = 100 * float((judged.solve(*exam).cost / reference - 1).mean())
         say(f"{what}, greedy gap to ruin-200 {gap:.2f} %, {time.perf_counter() - began:.0f} s")
-        keep(average.module)
-
-    def learned() -> None:
-        average.update_parameters(model)
+        keep(mean.model)
 
     if config.lessons:
-        imitate(oracle, scenario, config, rng, learned, report)
+        imitate(oracle, scenario, config, rng, mean.add, report)
     if config.epochs:
-        reinforce(oracle, scenario, config, rng, learned, report)
-    return average.module
+        reinforce(oracle, scenario, config, rng, mean.add, report)
+    return mean.model
+
+
+class RunningMean:
+    """Weights averaged over the last steps, which plan better than those of any step."""
+
+    def __init__(self, model: AttentionModel, memory: float) -> None:
+        self.model = copy.deepcopy(model)
+        self._latest, self._memory, self._count = model, memory, 0
+
+    @torch.no_grad()
+    def add(self) -> None:
+        """Take the present weights in; a plain mean until there are enough of them."""
+        self._count += 1
+        share = max(1 - self._memory, 1 / self._count)
+        for mean, now in zip(self.model.parameters(), self._latest.parameters(), strict=True):
+            mean.lerp_(now, share)
 
 
 def reinforce(
@@ -69,12 +82,11 @@ def reinforce(
     total = config.epochs * config.batches
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda done: 1 - done / total)
     generator = torch.Generator(oracle.device).manual_seed(config.seed)
-    count = config.batch_size // config.samples
     for epoch in range(config.epochs):
         costs = []
         for _ in range(config.batches):
             size = draw_size(config.customers, rng)
-            cells, tw = draw_sets(scenario, config.customers, count, size, rng)
+            cells, tw = draw_sets(scenario, config.customers, config.sets, size, rng)
             seen, cost = sample_plans(oracle, cells, tw, config.samples, generator)
             advantage = cost.mean(1, keepdim=True) - cost
             advantage = advantage / (advantage.std() + 1e-6)

@@ -69,9 +69,7 @@ def make_problem(cells: Tensor, tw: Tensor, wanted: Tensor, seconds: Tensor, pri
     closes = torch.minimum(tw[..., 1], home)
     by_end = seconds.transpose(1, 2).contiguous(), price.transpose(1, 2).contiguous()
     leave_by = closes[:, None, 1::2] - seconds[:, :, 1::2] - service
-    return Problem(
-        seconds, price, *by_end, leave_by, tw[..., 0], closes, wanted, fleet.capacity, service, fleet.size
-    )
+    return Problem(seconds, price, *by_end, leave_by, tw[..., 0], closes, wanted, fleet.capacity, service, fleet.size)
 
 
 def survey(problem: Problem, vehicle: Vehicle) -> Survey:
