@@ -103,10 +103,9 @@ def _link(plan, node, after):
 
 @_jit
 def _unlink(plan, node, job, terms):
-    """Take a node out of its route. Returns what that saves."""
+    """Take a node out of its ring; ROUTE still says where it was. Returns what that saves."""
     before, after = plan[PREV, node], plan[NEXT, node]
     plan[NEXT, before], plan[PREV, after] = after, before
-    plan[ROUTE, node] = -1
     a, b, c = job.cell[before], job.cell[node], job.cell[after]
     return terms.price[a, b] + terms.price[b, c] - terms.price[a, c]
 
@@ -131,6 +130,32 @@ def _refresh(plan, depot, job, terms):
         plan[LATE, node] = latest
         after, node = node, plan[PREV, node]
     return feasible
+
+
+@_jit
+def _refresh_around(plan, pickup, job, terms):
+    """The same after a request has been linked into a route that is known to take it: only as far as it has effects."""
+    cell, window, seconds, first_depot = job.cell, job.window, terms.seconds, job.num_nodes
+    here, node, inserted = plan[PREV, pickup], pickup, False
+    clock = plan[EARLY, here] + terms.service if here < first_depot else 0
+    load = plan[LOAD, here]
+    while node < first_depot:
+        arrival = max(clock + seconds[cell[here], cell[node]], window[node, 0])
+        if inserted and arrival == plan[EARLY, node]:
+            break
+        load += 1 if node & 1 else -1
+        plan[EARLY, node], plan[LOAD, node] = arrival, load
+        inserted |= node == pickup + 1
+        clock, here, node = arrival + terms.service, node, plan[NEXT, node]
+    after, node, inserted = plan[NEXT, pickup + 1], pickup + 1, False
+    latest = plan[LATE, after]
+    while node < first_depot:
+        latest = min(window[node, 1], latest - seconds[cell[node], cell[after]] - terms.service)
+        if inserted and latest == plan[LATE, node]:
+            break
+        plan[LATE, node] = latest
+        inserted |= node == pickup
+        after, node = node, plan[PREV, node]
 
 
 @_jit
@@ -279,7 +304,7 @@ def _serve(plan, pickup, job, terms, vehicles, blink, random):
         vehicles += 1
     _link(plan, pickup, before_p)
     _link(plan, pickup + 1, before_d)
-    _refresh(plan, job.num_nodes + plan[ROUTE, pickup], job, terms)
+    _refresh_around(plan, pickup, job, terms)
     return extra, vehicles
 
 
@@ -341,8 +366,14 @@ def _ruin(plan, chosen, count, job, terms, vehicles):
     saved, before = 0, vehicles
     for c in range(count):
         pickup = 2 * chosen[c] - 1
-        depot = job.num_nodes + plan[ROUTE, pickup]
         saved += _unlink(plan, pickup, job, terms) + _unlink(plan, pickup + 1, job, terms)
+    for c in range(count):
+        route, again = plan[ROUTE, 2 * chosen[c] - 1], False
+        for earlier in range(c):
+            again |= plan[ROUTE, 2 * chosen[earlier] - 1] == route
+        if again:
+            continue
+        depot = job.num_nodes + route
         if plan[NEXT, depot] == depot:
             vehicles -= 1
         else:
