@@ -42,7 +42,7 @@ class NeuralOracle:
         checkpoint: str | Path | None = None,
         decoding: Decoding = "greedy",
         samples: int = 16,
-        temperature: float = 0.3,
+        temperature: float = 0.7,
         seed: int = 0,
         chunk: int | None = None,
         device: str = "cpu",
