@@ -13,6 +13,7 @@ from shoal.errors import ConfigError  # noqa: E402
 from shoal.training.checkpoint import Checkpoints  # noqa: E402
 from shoal.training.train import train  # noqa: E402
 from shoal.worlds.dvrp.command import translate  # noqa: E402
+from shoal.worlds.dvrp.negotiation import Threads  # noqa: E402
 from shoal.worlds.dvrp.network import OfferNetwork  # noqa: E402
 
 SMALL = {"customers": 5, "iterations": 1, "quotes": True, "compare_noop": True, "reward": "vs_noop_path"}
@@ -42,6 +43,14 @@ def test_the_command_of_the_specification(tmp_path, capsys):
     assert main(["eval", str(folder), "--episodes", "16", "--seed", "999", "--out", str(out)]) == 0
     assert "without offers over 16 episodes" in capsys.readouterr().out
     assert len(json.loads(out.read_text())["costs"]) == 16
+
+
+def test_torch_has_one_thread_while_lanes_are_stepped_and_all_to_learn():
+    before, threads = torch.get_num_threads(), Threads()
+    threads.collect()
+    assert torch.get_num_threads() == 1
+    threads.learn()
+    assert torch.get_num_threads() == before
 
 
 def test_masks_are_learned_and_belong_to_the_policy(tmp_path):

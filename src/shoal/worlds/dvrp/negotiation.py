@@ -44,6 +44,7 @@ class Negotiation:
         num_customers, num_trips = batch.scenario.pool.origin.shape
         self.learner = TypeLearner(num_customers, num_trips, interval, learning, say)
         self._tally, self._epoch_began = Tally(), time.perf_counter()
+        self.threads = Threads()
 
     # ------------------------------------------------------------------ moments of the loop
 
@@ -56,6 +57,7 @@ class Negotiation:
                 f"{loop.rollout.num_steps}. Set it to {customers}."
             )
         loop.agent.behaviour = self.behaviour
+        self.threads.collect()
         self._schedule(loop)
         self._epoch_began = time.perf_counter()
         config, epochs = loop.config, loop.config.num_iterations
@@ -78,6 +80,8 @@ class Negotiation:
         customer, answer, *about = (handled[name] for name in _ANSWER)
         self.learner.records.add(customer - 1, action, answer, *about)
         self._tally.add(action, handled, ended)
+        if t == rollout.num_steps - 1:
+            self.threads.learn()
 
     def after_iteration(self, loop: Any) -> dict[str, float]:
         """Callback: learn types when it is time, move epsilon on, tell the epoch."""
@@ -90,6 +94,8 @@ class Negotiation:
             self._say(epoch_line(loop, metrics, steps_per_s))
         self._tally, self._epoch_began = Tally(), now
         self._schedule(loop)
+        if loop.iteration < loop.config.num_iterations:
+            self.threads.collect()
         return metrics
 
     def _hand_out(self, loop: Any) -> None:
@@ -114,6 +120,24 @@ class Negotiation:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on where `state_dict` left off."""
         self.learner.load_state_dict(state)
+
+
+class Threads:
+    """Torch's threads: all of them to learn, one while lanes are stepped.
+
+    Between two steps they would spin in wait for the next network, on the cores that the router needs then.
+    """
+
+    def __init__(self) -> None:
+        self._all = torch.get_num_threads()
+
+    def collect(self) -> None:
+        """The router's turn."""
+        torch.set_num_threads(1)
+
+    def learn(self) -> None:
+        """The network's turn."""
+        torch.set_num_threads(self._all)
 
 
 class Tally:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import gymnasium as gym
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from shoal.worlds.dvrp.behaviour import FORBIDDEN
 from shoal.worlds.dvrp.embedding.habits import no_idea
@@ -74,10 +77,20 @@ class OfferNetwork(nn.Module):
         expected = chance[..., None] * torch.cat([10 * saved, 5 * shifts], -1)
         offers = torch.cat([shifts, (shifts > 0).float(), allowed[..., None].float(), chance[..., None], saved], -1)
         offers = self.offer(torch.cat([offers, expected], -1))
-        known = self.situation(situation)[:, None].expand(-1, _NUM_OFFERS, -1)
-        logits = (self.score(torch.cat([known, offers], -1)) + self.expected(expected)).squeeze(-1)
+        scored = self._score(self.situation(situation), offers)
+        logits = (scored + self.expected(expected)).squeeze(-1)
         value = self.critic(torch.cat([situation, requests.flatten(1)], -1)).squeeze(-1)
         return logits.masked_fill(~allowed, FORBIDDEN), value, state
+
+    def _score(self, known: Tensor, offers: Tensor) -> Tensor:
+        """[N, 16, 1] from known [N, w] and offers [N, 16, w].
+
+        The first layer is applied to both apart, so that what is the same for all offers is not computed for each.
+        """
+        first = cast(nn.Linear, self.score[0])
+        about_known, about_offer = first.weight.split(known.shape[-1], 1)
+        hidden = F.linear(offers, about_offer) + F.linear(known, about_known, first.bias)[:, None]
+        return self.score[1:](hidden)
 
     def _chance(self, obs: dict[str, Tensor], customer: Tensor) -> Tensor:
         """[N, 16] that an offer is accepted: by the trip's history, else as good as the type allows."""

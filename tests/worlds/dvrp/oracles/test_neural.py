@@ -17,7 +17,7 @@ from shoal.worlds.dvrp.oracles.neural import construction, decoding, lessons, tr
 from shoal.worlds.dvrp.oracles.neural.model import Architecture, AttentionModel  # noqa: E402
 from shoal.worlds.dvrp.oracles.neural.oracle import NeuralOracle, load_model, save_model  # noqa: E402
 from shoal.worlds.dvrp.oracles.ruin import InsertionOracle  # noqa: E402
-from shoal.worlds.dvrp.solution import find_violations, split_routes  # noqa: E402
+from shoal.worlds.dvrp.solution import find_violations  # noqa: E402
 
 SCENARIO = make_scenario(Place(), Fleet())
 CITY = SCENARIO.city
@@ -77,59 +77,116 @@ def test_more_tries_are_never_worse():
     assert (untrained(decoding="best_of_k", samples=6).solve(cells, tw).cost <= greedy + 1e-9).all()
 
 
+@pytest.mark.parametrize("size", [1, 2, 30])
+def test_any_fleet_is_enough_to_serve_everybody(size):
+    """With too few vehicles some go home and set out again, at the price of a vehicle; nobody is left behind."""
+    fleet = Fleet(size=size)
+    cells, tw = some_sets(6, 12)
+    solution = untrained(fleet).solve(cells, tw)
+    assert find_violations(solution, CITY, fleet, cells, tw) == []
+    if size == 1:
+        assert solution.vehicles.max() > 1
+
+
 def test_every_good_plan_can_be_said():
-    """Each choice of a plan by the compiled oracle is allowed by the witness mask, whoever began the plan."""
+    """Each choice of a plan by the compiled oracle is an allowed move, though it keeps other witness orders."""
     cells, tw = some_sets(24, 15)
-    begun = [split_routes(flat)[: row % 3] for row, flat in enumerate(untrained().solve(cells, tw).routes)]
-    lesson = lessons.complete(SCENARIO, 20, cells, tw, begun)
-    seen = decoding.replay(untrained().pose(cells, tw), torch.as_tensor(lesson.plan))
-    chosen = seen.view.allowed.gather(2, seen.chosen[..., None])[..., 0]
-    assert chosen[seen.going].all()
-    for row, flat in enumerate(lesson.plan):
-        routes = split_routes(flat)
-        assert routes[: len(begun[row])] == begun[row]
-        assert sorted(node for route in routes for node in route) == list(range(1, 31))
-        planned = [len(route) for route in routes[len(begun[row]) :]]
-        assert planned == sorted(planned, reverse=True)
-        assert lesson.skip[row] == sum(len(route) + 1 for route in begun[row])
+    lesson = lessons.teach(SCENARIO, 20, cells, tw)
+    problem = untrained().pose(lesson.cells, lesson.tw)
+    seen = decoding.replay(problem, torch.as_tensor(lesson.codes))
+    view = seen.view
+    said = (view.node * 5 + view.vehicle == seen.chosen[view.row, view.moment]).sum()
+    assert said == seen.going.sum() == lesson.codes.size
+    nodes = np.sort(lesson.codes // 5, axis=1)
+    np.testing.assert_array_equal(nodes, np.broadcast_to(np.arange(1, 31), nodes.shape))
 
 
-def test_replaying_a_sample_gives_its_probability():
+def test_lessons_go_through_the_day_and_number_vehicles_as_they_set_out():
+    routes = [[(500, 3), (900, 4)], [(100, 1), (500, 5), (600, 6), (700, 2)]]
+    moves = [divmod(code, 4) for code in lessons.in_order_of_time(routes, 4)]
+    assert moves == [(1, 0), (5, 0), (3, 1), (6, 0), (2, 0), (4, 1)]
+
+
+def test_sets_that_the_fleet_cannot_serve_are_no_lessons():
+    cells, tw = some_sets(6, 30)
+    few = SCENARIO._replace(fleet=Fleet(size=1))
+    assert len(lessons.teach(few, 5, cells, tw).cells) == 0
+
+
+def test_replaying_a_draw_gives_what_was_seen_and_its_probability():
     oracle = untrained()
     cells, tw = some_sets(6, 7)
-    plan, cost = lessons.sample_plans(oracle, cells, tw, 3, torch.Generator().manual_seed(0))
+    drawn, cost = lessons.sample_plans(oracle, cells, tw, 3, torch.Generator().manual_seed(0))
+    problem, memory = decoding.repeat(*oracle.read(cells, tw), 3)
+    again = decoding.replay(problem, torch.where(drawn.going, drawn.chosen, -1))
     assert cost.shape == (6, 3)
-    log_prob = training.score_plans(oracle, cells, tw, plan, samples=3)
-    assert (log_prob > -50).all()  # no draw was forbidden
-    assert (log_prob[:, 0] < 0).all()
-    assert log_prob.requires_grad
+    first, second = (decoding.log_prob(oracle.model, memory, seen) for seen in (drawn, again))
+    torch.testing.assert_close(first, second)
+    assert torch.isfinite(first).all()
+    assert (first.sum(1) < 0).all()
+    assert first.requires_grad
 
 
-def test_detours_of_moves_are_what_they_cost():
-    """The feature `extra` of a pickup is the price of serving it now, against dropping everybody off first."""
+def test_probabilities_of_all_moves_add_up_to_one():
+    oracle = untrained()
+    problem, memory = oracle.read(*some_sets(5, 6))
+    tape = decoding.Tape()
+    decoding.rollout(oracle.model, memory, problem, tape=tape)
+    seen, total = tape.replay(), torch.zeros(5)
+    for code in range(13 * 5):
+        chosen = torch.full_like(seen.chosen, code)
+        there = (seen.view.node * 5 + seen.view.vehicle == code) & (seen.view.moment == 3)
+        share = decoding.log_prob(oracle.model, memory, seen._replace(chosen=chosen))[:, 3].exp().detach()
+        total[seen.view.row[there]] += share[seen.view.row[there]]
+    torch.testing.assert_close(total, torch.ones(5))
+
+
+def test_some_rows_of_a_replay_are_scored_as_in_the_whole():
+    oracle = untrained()
+    cells, tw = some_sets(8, 6)
+    drawn, _ = lessons.sample_plans(oracle, cells, tw, 1, torch.Generator().manual_seed(0))
+    rows = torch.tensor([6, 1, 3])
+    whole = decoding.log_prob(oracle.model, oracle.read(cells, tw)[1], drawn)
+    part = decoding.log_prob(oracle.model, oracle.read(cells[rows], tw[rows])[1], drawn.rows(rows))
+    torch.testing.assert_close(part, whole[rows])
+
+
+def test_detours_are_what_they_cost():
+    """`extra` of a pickup is the price of serving it now, against dropping everybody off first."""
     cells, tw = some_sets(5, 4)
-    problem, _ = untrained().read(cells, tw, np.ones((5, 4), np.bool_))
-    state = construction.begin(problem)
-    moves = construction.look(problem, state)
+    problem = untrained().pose(cells, tw)
     price = problem.price
     alone = price[:, 0, 1::2] + price[:, 1::2, 2::2].diagonal(dim1=1, dim2=2) + price[:, 2::2, 0]
-    torch.testing.assert_close(moves.features[:, 1::2, 4] * 10, alone.clamp(-20, 40))
+    extra = construction.column(construction.begin(problem), "extra")
+    torch.testing.assert_close(extra[:, 0, 1::2], alone)
 
 
-def test_a_move_knows_whom_it_makes_late():
+def test_a_move_knows_whom_it_makes_late_and_who_its_rivals_are():
     cells, tw = some_sets(5, 6)
     problem = untrained().pose(cells, tw)
     moves = construction.look(problem, construction.begin(problem))
     opens, closes, seconds = problem.opens, problem.closes, problem.seconds
-    for row in range(5):
-        for node in range(1, 13):
-            late = sum(opens[row, node] + seconds[row, node, p] > closes[row, p] for p in range(1, 13, 2))
-            assert moves.features[row, node, 7] * 5 == late
+    for row, node, features in zip(moves.row, moves.node, moves.features, strict=True):
+        late = sum(opens[row, node] + seconds[row, node, p] > closes[row, p] for p in range(1, 13, 2))
+        assert features[7] * 5 == late
+        assert features[9] * 2 == late  # nobody else is out yet, and only one vehicle may set out
+        assert features[10] == -4
+        assert features[11] == 0
+
+
+def test_nobody_is_overtaken_by_the_day():
+    """No stop is made later than somebody who could still be served must be served."""
+    cells, tw = some_sets(5, 6)
+    problem = untrained().pose(cells, tw)
+    moves = construction.look(problem, construction.begin(problem))
+    assert (problem.opens[moves.row, moves.node] <= problem.closes[:, 1::2].min(1).values[moves.row]).all()
+    assert (moves.vehicle == 0).all()
+    assert set(moves.row.tolist()) == set(range(5))
 
 
 def test_training_learns_and_checkpoints_carry_their_city(tmp_path):
     said, kept = [], []
-    config = training.TrainOracle(customers=5, lessons=10, plans=128, epochs=1, batches=3, batch_size=64, width=16)
+    config = training.TrainOracle(customers=5, lessons=10, plans=128, epochs=1, batches=3, sets=4, width=16)
     model = training.train(SCENARIO, config, said.append, kept.append)
     assert len(kept) == len(said) == 11
     gaps = [float(line.split("ruin-200 ")[1].split(" %")[0]) for line in said]
@@ -155,13 +212,22 @@ def test_bad_options_are_refused():
         untrained(samples=0)
     with pytest.raises(ConfigError, match="leave nothing to do"):
         training.TrainOracle(lessons=0, epochs=0)
-    with pytest.raises(ConfigError, match="does not divide"):
-        training.TrainOracle(batch_size=10, samples=3)
+    with pytest.raises(ConfigError, match="memory=1"):
+        training.TrainOracle(memory=1)
 
 
 def test_the_command_writes_weights_that_an_environment_can_use(tmp_path, capsys):
     first, second = tmp_path / "new" / "a.safetensors", tmp_path / "b.safetensors"
-    sizes = {"customers": 4, "lessons": 1, "plans": 32, "batch-size": 16, "epochs": 1, "batches": 1, "width": 16}
+    sizes = {
+        "customers": 4,
+        "lessons": 1,
+        "plans": 32,
+        "batch-size": 16,
+        "epochs": 1,
+        "batches": 1,
+        "sets": 2,
+        "width": 16,
+    }
     small = [word for name, value in sizes.items() for word in (f"--{name}", str(value))]
     assert main(["oracle-train", "dvrp", *small, "--out", str(first)]) == 0
     assert main(["oracle-train", "dvrp", *small, "--start", str(first), "--out", str(second)]) == 0

@@ -56,10 +56,12 @@ def loss_of(model: TypeModel, counts: Tensor, fits: Tensor) -> Tensor:
         fits: [C, 4] whether a type explains that kind of answer.
     """
     probability = model()  # [K, 4]
-    share = probability[:, None].detach() * fits  # [K, C, 4]
-    share = share / share.sum(-1, keepdim=True).clamp(min=_TINY)
-    share = share * (1 - EXPLAINED_BY_ALL * fits.all(-1).float())[None, :, None]
-    log_likelihood = torch.einsum("kc,kcz,kz->", counts, share, probability.clamp(min=_TINY).log())
+    with torch.no_grad():
+        share = probability[:, None] * fits  # [K, C, 4]
+        share = share / share.sum(-1, keepdim=True).clamp(min=_TINY)
+        informative = counts * (1 - EXPLAINED_BY_ALL * fits.all(-1).float())
+        weight = (informative[..., None] * share).sum(1)  # [K, 4]
+    log_likelihood = (weight * probability.clamp(min=_TINY).log()).sum()
     variance = model.embedding.weight.var(0)
     balance = ((variance / variance.mean() - 1) ** 2).mean()
     return -log_likelihood / counts.sum() + BALANCE * balance
@@ -71,10 +73,10 @@ def fit(model: TypeModel, optimizer: torch.optim.Optimizer, counts: np.ndarray, 
     A pass over the records is `STEPS_PER_PASS` steps of the full gradient, which the counts give exactly and without
     the noise for which minibatches would need many more.
     """
-    fits = torch.as_tensor(fitting_types(use_purpose).reshape(-1, NUM_TYPES))
-    flat = torch.as_tensor(counts.reshape(len(counts), -1), dtype=torch.float32)
-    seen = flat.sum(0) > 0
-    flat, fits = flat[:, seen], fits[seen]
+    kinds, which = np.unique(fitting_types(use_purpose).reshape(-1, NUM_TYPES), axis=0, return_inverse=True)
+    grouped = np.zeros((len(counts), len(kinds)), np.float32)  # answers that the same types explain count as one
+    np.add.at(grouped.T, which, counts.reshape(len(counts), -1).T)
+    flat, fits = torch.as_tensor(grouped), torch.as_tensor(kinds)
     losses = []
     for _ in range(passes * STEPS_PER_PASS):
         loss = loss_of(model, flat, fits)

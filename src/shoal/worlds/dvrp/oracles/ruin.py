@@ -11,7 +11,8 @@ from shoal.errors import ConfigError
 from shoal.vector.kernel.threads import available_cpus
 from shoal.worlds.dvrp.city import City
 from shoal.worlds.dvrp.fleet import Fleet
-from shoal.worlds.dvrp.oracles import compiled
+from shoal.worlds.dvrp.oracles.compiled.lanes import extend, quote, share
+from shoal.worlds.dvrp.oracles.compiled.plan import Terms
 from shoal.worlds.dvrp.solution import Solution, check_request_sets
 
 DEFAULT_ITERATIONS = 30
@@ -88,14 +89,14 @@ class RuinOracle:
         """What each of A offers to `request` [B] (from 0) would cost by insertion: offers [B, A, 2, 2] s -> [B, A]."""
         extra = np.empty(offers.shape[:2], np.int64)
         booked, request = np.ascontiguousarray(booked), np.ascontiguousarray(request, np.int64)
-        compiled.quote(extra, plan, _int32(cells), _int32(tw), booked, request, _int32(offers), self._terms)
+        quote(extra, plan, _int32(cells), _int32(tw), booked, request, _int32(offers), self._terms)
         return extra / self.fleet.unit
 
     def _route(self, part: list[np.ndarray], group: int) -> None:
         routes, cost, vehicles, cells, tw, booked = part
-        compiled.extend(routes, cost, vehicles, cells, tw, booked, self.iterations, self.seed, self._terms)
+        extend(routes, cost, vehicles, cells, tw, booked, self.iterations, self.seed, self._terms)
         if group > 1:
-            compiled.share(routes, cost, vehicles, cells, tw, booked, group, self._terms)
+            share(routes, cost, vehicles, cells, tw, booked, group, self._terms)
 
 
 class InsertionOracle(RuinOracle):
@@ -107,12 +108,12 @@ class InsertionOracle(RuinOracle):
         super().__init__(city, fleet, iterations=0, num_threads=num_threads)
 
 
-def make_terms(city: City, fleet: Fleet) -> compiled.Terms:
+def make_terms(city: City, fleet: Fleet) -> Terms:
     """City and fleet as compiled code takes them. Search settings scale with the city's own distances."""
     price = np.ascontiguousarray(fleet.price(city), np.int32)
     apart = ~np.eye(city.num_cells, dtype=bool)
     mean_price, mean_seconds = price[apart].mean(), city.duration[apart].mean()
-    return compiled.Terms(
+    return Terms(
         price,
         np.ascontiguousarray(city.duration, np.int32),
         city.depot,

@@ -1,288 +1,210 @@
-"""Building routes node by node, for a whole batch of request sets at once, without ever stranding a passenger.
+"""Building all routes of a request set together, in order of time, for a whole batch of request sets at once.
 
-State of a row: where the vehicle is, the clock, who has been visited, and the dropoffs on board in a *witness order*
-that is known to be feasible. A pickup is allowed only if its dropoff fits somewhere into the witness order; a dropoff
-only if the rest of the witness order stays feasible. So a feasible continuation always exists and no state is a dead
-end. B rows, N = 2n + 1 nodes, C seats. Times are float32 seconds: whole numbers below 2**24, hence exact.
+A move sends one of the vehicles to its next stop. Everybody is served in about the order of the day: a stop may not be
+made later than somebody who could still be served would have to be. So each choice is made where its rivals can be
+seen: which of the vehicles close by takes whom, or whether another one sets out. B rows, V vehicles, N = 2n + 1 nodes.
+Vehicles are numbered in the order in which they set out; of those that have not, only the first may.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from shoal.worlds.dvrp.city import DAY
+from shoal.worlds.dvrp.oracles.neural.vehicle import Problem, Survey, Vehicle, drive, hop_of, survey
 
-NUM_MOVE_FEATURES = 9
-NUM_CONTEXT = 7
-PATIENT = 2
-"""Vehicles of the fleet, the last ones, that do not go home while there is somebody they could serve."""
-
-_FAR = 1e9
-
-
-class Problem(NamedTuple):
-    """What does not change while routes are built."""
-
-    seconds: Tensor  # [B, N, N]
-    price: Tensor  # [B, N, N] km or minutes
-    seconds_to: Tensor  # [B, N, N], the same by destination: rows are read far more quickly than columns
-    price_to: Tensor  # [B, N, N]
-    leave_by: Tensor  # [B, N, n] when service at every node must have begun to reach every pickup in time
-    opens: Tensor  # [B, N]
-    closes: Tensor  # [B, N] latest start of service from which the depot is still reached by midnight
-    wanted: Tensor  # [B, N] bool: nodes to be served
-    capacity: int
-    service: float  # seconds at every stop
-    fleet: int
-
-    def map_rows(self, change: Callable[[Tensor], Tensor]) -> Problem:
-        """The same problem with every tensor changed, e.g. some rows of it."""
-        tensors = {name: part for name, part in self._asdict().items() if isinstance(part, Tensor)}
-        parts: dict[str, Any] = {name: change(part) for name, part in tensors.items()}
-        return self._replace(**parts)
+NUM_MOVE_FEATURES = 17
+NUM_CONTEXT = 4
 
 
 class State(NamedTuple):
-    """One vehicle of every row under way."""
+    """All vehicles of every row under way. `advance` writes into these tensors."""
 
-    here: Tensor  # [B] node
-    clock: Tensor  # [B] when service here has ended
+    here: Tensor  # [B, V] node
+    clock: Tensor  # [B, V]
+    aboard: Tensor  # [B, V, C]
+    route: Tensor  # [B, V] number of the route that the vehicle is on
+    possible: Tensor  # [B, V, N], this and the next two as last surveyed: that depends on the vehicle alone
+    slot: Tensor  # [B, V, n]
+    known: Tensor  # [B, V, N, 5] the other fields of `Survey`
     left: Tensor  # [B, N] bool: nodes still to be served
-    aboard: Tensor  # [B, C] dropoff nodes in witness order, 0 behind the last
-    vehicles: Tensor  # [B] vehicles used, this one included once it has served somebody
+    used: Tensor  # [B] routes begun
     length: Tensor  # [B] cost of driving so far
 
 
 class Moves(NamedTuple):
-    """What may be done next, and what is known about it."""
+    """What may be done next: M moves of all rows, those of a row and of a vehicle side by side."""
 
-    allowed: Tensor  # [B, N] bool
-    arrival: Tensor  # [B, N] start of service at every node if it is next
-    slot: Tensor  # [B, n] where the dropoff of every pickup would enter the witness order
-    features: Tensor  # [B, N, NUM_MOVE_FEATURES] of every node as the next stop
-    reachable: Tensor  # [B] how many waiting pickups this vehicle could still drive to
+    row: Tensor  # [M]
+    vehicle: Tensor  # [M]
+    node: Tensor  # [M]
+    features: Tensor  # [M, NUM_MOVE_FEATURES]
+
+    def code(self, vehicles: int) -> Tensor:
+        """[M] one number for vehicle and node, such that more nodes leave the others alone."""
+        return self.node * vehicles + self.vehicle
 
 
-def make_problem(
-    cells: Tensor,
-    tw: Tensor,
-    wanted: Tensor,
-    seconds: Tensor,
-    price: Tensor,
-    capacity: int,
-    service: float,
-    fleet: int,
-) -> Problem:
-    """Gather the matrices of the nodes: cells [B, N], tw [B, N, 2], wanted [B, N]; seconds and price [H, H]."""
-    pairs = (cells[:, :, None], cells[:, None, :])
-    seconds, price = seconds[pairs], price[pairs]
-    home = DAY - service - seconds[:, :, 0]
-    closes = torch.minimum(tw[..., 1], home)
-    seconds_to, price_to = seconds.transpose(1, 2).contiguous(), price.transpose(1, 2).contiguous()
-    leave_by = closes[:, None, 1::2] - seconds[:, :, 1::2] - service
-    return Problem(seconds, price, seconds_to, price_to, leave_by, tw[..., 0], closes, wanted, capacity, service, fleet)
+def count_vehicles(fleet: int, customers: int) -> int:
+    """Vehicles that are followed at the same time: no more than can be used, and one at least."""
+    return max(1, min(fleet, customers))
 
 
 def begin(problem: Problem) -> State:
-    """Everybody waits, the first vehicle stands at the depot."""
-    rows = len(problem.opens)
+    """Everybody waits, all vehicles stand at the depot."""
+    rows, nodes = problem.opens.shape
     zeros = problem.opens.new_zeros(rows)
+    nowhere = zeros.long()
+    fresh = Vehicle(nowhere, zeros, nowhere.new_zeros(rows, problem.capacity))
+    vehicles = count_vehicles(problem.fleet, nodes // 2)
+    tables = [part[:, None].repeat_interleave(vehicles, 1) for part in (*fresh, nowhere, *_tables(problem, fresh))]
     left = problem.wanted.clone()
     left[:, 0] = False
-    nowhere = zeros.long()
-    return State(nowhere, zeros, left, nowhere.new_zeros(rows, problem.capacity), nowhere, zeros.clone())
+    return State(*tables, left, nowhere.clone(), zeros.clone())  # type: ignore[call-arg]
 
 
 def is_done(state: State) -> Tensor:
-    """[B] bool: all served and back at the depot."""
-    return (state.here == 0) & ~state.left.any(1)
+    """[B] bool: all are served; what remains is to drive home."""
+    return ~state.left.any(1)
+
+
+def cost_of(problem: Problem, state: State) -> Tensor:
+    """[B] cost of driving, all vehicles sent home."""
+    return state.length + hop_of(problem.price, state.here, torch.zeros_like(state.here)).sum(1)
+
+
+def _tables(problem: Problem, vehicle: Vehicle) -> tuple[Tensor, Tensor, Tensor]:
+    found = survey(problem, vehicle)
+    return found.possible, found.slot, torch.stack(found[2:], -1)
 
 
 # ---------------------------------------------------------------------- what may come next
 
 
 def look(problem: Problem, state: State) -> Moves:
-    """Allowed next nodes of every row, with the features by which a policy chooses."""
-    at_depot = state.here == 0
-    drive_s, drive_c = _row(problem.seconds, state.here), _row(problem.price, state.here)  # [B, N]
-    early = state.clock[:, None] + drive_s
-    arrival = torch.maximum(early, problem.opens)
-    load = (state.aboard > 0).sum(1)
-    latest = _latest(problem, state)
-    pick_ok, slot, pick_extra = _pickups(problem, state, arrival[:, 1::2], latest)
-    drop_ok, drop_extra = _dropoffs(problem, state, arrival)
+    """Allowed moves of every row, with the features by which a policy chooses.
 
-    open_seat = (load < problem.capacity)[:, None]
-    pickup = pick_ok & open_seat & state.left[:, 1::2] & (arrival[:, 1::2] <= problem.closes[:, 1::2])
-    allowed = torch.zeros_like(state.left)
-    allowed[:, 1::2] = pickup
-    allowed.scatter_(1, state.aboard, drop_ok)  # empty places point at the depot, which is decided next
-    last_ones = state.vehicles > problem.fleet - PATIENT
-    allowed[:, 0] = (load == 0) & (~at_depot | ~state.left.any(1)) & ~(last_ones & pickup.any(1))
-
-    extra = torch.zeros_like(drive_c)
-    extra[:, 1::2] = pick_extra
-    extra.scatter_(1, state.aboard, drop_extra)
-    extra[:, 0] = 0.0
-    waiting = torch.where(at_depot[:, None], torch.zeros_like(early), (problem.opens - early).clamp(min=0))
-    slack = problem.closes - arrival
-    alone = problem.price[:, 0] + problem.price[:, :, 0]
-    ready = torch.zeros_like(drive_c)
-    ready[:, 2::2] = 1.0
-    reachable = state.left[:, 1::2] & (arrival[:, 1::2] <= problem.closes[:, 1::2])
-    missed = (arrival[..., None] > problem.leave_by).float() @ reachable.float()[..., None]
-    features = [
-        drive_s / 1800,
-        (waiting / 3600).clamp(max=3),
-        (slack / 1800).clamp(-1, 3),
-        drive_c / 10,
-        (extra / 10).clamp(-2, 4),
-        (extra - alone) / 10,
-        ready,
-        missed.squeeze(-1) / 5,
-        (arrival / 3600).clamp(max=24) / 12 - 1,
-    ]
-    return Moves(allowed, arrival, slot, torch.stack(features, -1), reachable.sum(1))
+    A row in which nobody can do anything sends its first vehicle home. If somebody is left that opens another route.
+    """
+    vehicles = state.here.shape[1]
+    ready = torch.arange(vehicles, device=state.here.device) <= state.used[:, None]
+    possible = state.possible & state.left[:, None] & ready[..., None]
+    arrival = column(state, "arrival")
+    servable = possible.any(1)
+    horizon = torch.where(servable, problem.closes, torch.full_like(problem.closes, torch.inf)).min(1).values
+    allowed = possible & (arrival <= horizon[:, None, None])
+    allowed[:, 0, 0] |= ~servable.any(1)
+    row, vehicle, node = allowed.nonzero(as_tuple=True)
+    features = _describe(problem, state, (row, vehicle, node), possible, ready)
+    return Moves(row, vehicle, node, features)
 
 
-def context(problem: Problem, state: State, moves: Moves) -> Tensor:
-    """[B, NUM_CONTEXT] numbers about the vehicle under way and the work that is left."""
+def context(problem: Problem, state: State) -> Tensor:
+    """[B, NUM_CONTEXT] numbers about the work that is left."""
+    soon = torch.where(state.left, problem.closes, torch.full_like(problem.closes, 86_400)).min(1).values
     return torch.stack(
         [
-            state.clock / 43_200 - 1,
-            (state.aboard > 0).sum(1) / problem.capacity,
-            ((problem.fleet - state.vehicles) / 5).clamp(min=-1, max=1),
-            (state.vehicles >= problem.fleet).float(),
-            (state.here == 0).float(),
+            soon / 43_200 - 1,
             state.left[:, 1::2].sum(1) / 15 - 1,
-            moves.reachable / 15 - 1,
+            ((problem.fleet - state.used) / 5).clamp(min=-1, max=1),
+            (state.used >= problem.fleet).float(),
         ],
         1,
     )
 
 
-def _latest(problem: Problem, state: State) -> Tensor:
-    """[B, C] latest start at every dropoff on board that keeps the witness order behind it on time."""
-    closes = problem.closes.gather(1, state.aboard)
-    closes = torch.where(state.aboard > 0, closes, torch.full_like(closes, _FAR))
-    latest = [closes[:, -1]]
-    for k in range(problem.capacity - 2, -1, -1):
-        hop = _hop(problem.seconds, state.aboard[:, k], state.aboard[:, k + 1]) + problem.service
-        latest.insert(0, torch.minimum(closes[:, k], latest[0] - hop))
-    return torch.stack(latest, 1)
+def _describe(
+    problem: Problem, state: State, move: tuple[Tensor, Tensor, Tensor], possible: Tensor, ready: Tensor
+) -> Tensor:
+    """[M, NUM_MOVE_FEATURES] of the moves (row, vehicle, node)."""
+    row, vehicle, node = move
+    drive_s, drive_c, waiting, arrival, extra = state.known[row, vehicle, node].unbind(-1)
+    closes = problem.closes[row, node]
+    alone = problem.price[row, 0, node] + problem.price[row, node, 0]
+    pickup = node % 2 == 1
+    missed, stranded = _lost(problem, state, move, ready, arrival)
+    saving, rivals = _rivalry(state, move, possible)
+    first = torch.full_like(problem.opens[:, 0], torch.inf).scatter_reduce(0, row, arrival, "amin")
+    features = [
+        drive_s / 1800,
+        (waiting / 3600).clamp(max=3),
+        ((closes - arrival) / 1800).clamp(-1, 3),
+        drive_c / 10,
+        (extra / 10).clamp(-2, 4),
+        (extra - alone) / 10,
+        (~pickup & (node > 0)).float(),
+        missed / 5,
+        arrival.clamp(max=86_400) / 43_200 - 1,
+        stranded / 2,
+        saving * pickup,
+        rivals / 4 * pickup,
+        ((arrival - first[row]) / 1800).clamp(0, 3),
+        vehicle / state.here.shape[1],
+        (state.here[row, vehicle] == 0).float(),
+        (state.aboard[row, vehicle] > 0).sum(1) / problem.capacity,
+        (state.clock[row, vehicle] / 43_200 - 1),
+    ]
+    return torch.stack(features, -1)
 
 
-def _pickups(problem: Problem, state: State, arrival: Tensor, latest: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """For every pickup: is there a place for its dropoff, which is best, and what does the detour cost. Each [B, n].
-
-    Places are 0..C-1: before the k-th dropoff on board, or behind the last.
-    """
-    seconds, price, service, aboard = problem.seconds, problem.price, problem.service, state.aboard
-    opens_d, closes_d = problem.opens[:, 2::2], problem.closes[:, 2::2]
-    base = _row(price, state.here)[:, 1::2] - _hop(price, state.here, aboard[:, 0])[:, None]
-    to_first = _row(problem.price_to, aboard[:, 0])[:, 1::2]
-    reach_s = seconds[:, 1::2, 2::2].diagonal(dim1=1, dim2=2)  # from the place before the dropoff to the dropoff
-    reach_c = price[:, 1::2, 2::2].diagonal(dim1=1, dim2=2)
-    hop_s = _row(problem.seconds_to, aboard[:, 0])[:, 1::2]  # from the place before the k-th on board to the k-th
-    hop_c = to_first
-
-    best, slot = torch.full_like(arrival, _FAR), torch.zeros_like(arrival, dtype=torch.long)
-    clock, on_time = arrival + service, torch.ones_like(arrival, dtype=torch.bool)
-    for k in range(problem.capacity):
-        node = aboard[:, k]
-        start = torch.maximum(clock + reach_s, opens_d)
-        then = start + service + _row(problem.seconds_to, node)[:, 2::2]
-        fits = on_time & (start <= closes_d) & (then <= latest[:, k, None])
-        extra = base + to_first + reach_c + _row(problem.price_to, node)[:, 2::2] - hop_c
-        better = fits & (extra < best)
-        best = torch.where(better, extra, best)
-        slot = torch.where(better, k, slot)
-        if k == problem.capacity - 1:
-            break
-        clock = torch.maximum(clock + hop_s, problem.opens.gather(1, node[:, None]))
-        on_time = on_time & (clock <= latest[:, k, None]) & (node > 0)[:, None]
-        clock = clock + service
-        reach_s, reach_c = _row(seconds, node)[:, 2::2], _row(price, node)[:, 2::2]
-        hop_s, hop_c = (_hop(matrix, node, aboard[:, k + 1])[:, None] for matrix in (seconds, price))
-    return best < _FAR, slot, best.clamp(max=50.0)
+def _lost(
+    problem: Problem, state: State, move: tuple[Tensor, Tensor, Tensor], ready: Tensor, arrival: Tensor
+) -> tuple[Tensor, Tensor]:
+    """[M] each: waiting pickups that this vehicle will be too late for, and those of them that nobody else reaches."""
+    row, vehicle, node = move
+    reach = (column(state, "arrival")[:, :, 1::2] <= problem.closes[:, None, 1::2]) & state.left[:, None, 1::2]
+    reach = reach & ready[..., None]  # [B, V, n]
+    alone = reach.sum(1) == 1
+    late = (arrival[:, None] > problem.leave_by[row, node]) & reach[row, vehicle]
+    return late.sum(1), (late & alone[row]).sum(1)
 
 
-def _dropoffs(problem: Problem, state: State, arrival: Tensor) -> tuple[Tensor, Tensor]:
-    """For every dropoff on board: may it be next, and what does that cost against the witness order. Each [B, C]."""
-    aboard, seats = state.aboard, problem.capacity
-    start = arrival.gather(1, aboard)
-    on_time = (aboard > 0) & (start <= problem.closes.gather(1, aboard))
-    clock, last = start + problem.service, aboard
-    cost = _row(problem.price, state.here).gather(1, aboard)
-    plain, before = torch.zeros_like(cost[:, 0]), state.here
-    for k in range(seats):
-        node = aboard[:, k]
-        plain = plain + _hop(problem.price, before, node)
-        before = node
-        others = node[:, None].expand_as(aboard)
-        skip = (others == aboard) | (others == 0)
-        moved = torch.maximum(clock + _hop(problem.seconds, last, others), problem.opens.gather(1, others))
-        late = moved > problem.closes.gather(1, others)
-        cost = torch.where(skip, cost, cost + _hop(problem.price, last, others))
-        on_time = on_time & (skip | ~late)
-        clock = torch.where(skip, clock, moved + problem.service)
-        last = torch.where(skip, last, others)
-    cost = cost + _hop(problem.price, last, torch.zeros_like(last))
-    plain = plain + _hop(problem.price, before, torch.zeros_like(before))
-    return on_time, cost - plain[:, None]
+def _rivalry(state: State, move: tuple[Tensor, Tensor, Tensor], possible: Tensor) -> tuple[Tensor, Tensor]:
+    """[M] each: detour against that of the best other vehicle, in tens, and how many others there are."""
+    row, vehicle, node = move
+    extra = torch.where(possible, column(state, "extra"), torch.inf)
+    if extra.shape[1] == 1:
+        return torch.full_like(extra[row, 0, node], -4.0), torch.zeros_like(row)
+    best = extra.topk(2, 1, largest=False)
+    mine = best.indices[row, 0, node] == vehicle
+    other = torch.where(mine, best.values[row, 1, node], best.values[row, 0, node])
+    saving = ((extra[row, vehicle, node] - other) / 10).clamp(-4, 4).nan_to_num(0.0)
+    return saving, possible.sum(1)[row, node] - 1
+
+
+def column(state: State, name: str) -> Tensor:
+    """[B, V, N] one of the known numbers."""
+    return state.known[..., Survey._fields.index(name) - 2]
 
 
 # ---------------------------------------------------------------------- moving
 
 
-def advance(problem: Problem, state: State, moves: Moves, node: Tensor) -> State:
-    """Drive every row to `node` [B]. A finished row that goes to the depot stays as it is."""
-    chosen = node[:, None]
-    arrival = moves.arrival.gather(1, chosen)[:, 0]
-    length = state.length + _hop(problem.price, state.here, node)
-    pickup, home = node % 2 == 1, node == 0
-    slot = moves.slot.gather(1, ((node - 1).clamp(min=0) // 2)[:, None])[:, 0]
-    aboard = torch.where(
-        pickup[:, None], _insert(state.aboard, node + 1, slot), _remove(state.aboard, node, drop=~pickup & ~home)
-    )
-    left = state.left.clone()
-    left.scatter_(1, chosen, False)
-    clock = torch.where(home, torch.zeros_like(arrival), arrival + problem.service)
-    vehicles = state.vehicles + (pickup & (state.here == 0)).long()
-    return State(node, clock, left, aboard, vehicles, length)
+def advance(problem: Problem, state: State, code: Tensor) -> tuple[State, Tensor]:
+    """Make the move `code` [B] in every row. Returns the state and the number of the route [B] that the stop is on."""
+    rows, vehicles = state.here.shape
+    row, vehicle, node = torch.arange(rows, device=code.device), code % vehicles, code // vehicles
+    before = vehicle_of(state, vehicle)
+    arrival = state.known[row, vehicle, node, Survey._fields.index("arrival") - 2]
+    slot = state.slot[row, vehicle, (node - 1).clamp(min=0) // 2]
+    starts = (before.here == 0) & (node > 0)
+    state.route[row, vehicle] = route = torch.where(starts, state.used, state.route[row, vehicle])
+    length = state.length + hop_of(problem.price, before.here, node)
+    state.left[row, node] = False
+    place(problem, state, row, vehicle, drive(problem, before, node, arrival, slot))
+    return state._replace(used=state.used + starts.long(), length=length), route
 
 
-def _insert(aboard: Tensor, node: Tensor, slot: Tensor) -> Tensor:
-    """Put `node` [B] at place `slot` [B] of the witness order; the last place was free."""
-    place = torch.arange(aboard.shape[1], device=aboard.device)
-    shifted = torch.cat([aboard[:, :1], aboard[:, :-1]], 1)
-    kept = torch.where(place < slot[:, None], aboard, shifted)
-    return torch.where(place == slot[:, None], node[:, None], kept)
+def vehicle_of(state: State, vehicle: Tensor) -> Vehicle:
+    """One vehicle [B] of every row."""
+    row = torch.arange(len(vehicle), device=vehicle.device)
+    return Vehicle(state.here[row, vehicle], state.clock[row, vehicle], state.aboard[row, vehicle])
 
 
-def _remove(aboard: Tensor, node: Tensor, drop: Tensor) -> Tensor:
-    """Take `node` [B] out of the witness order where `drop` [B]."""
-    gone = (aboard == node[:, None]) & drop[:, None]
-    behind = gone.long().cumsum(1) > 0
-    shifted = torch.cat([aboard[:, 1:], torch.zeros_like(aboard[:, :1])], 1)
-    return torch.where(behind, shifted, aboard)
-
-
-# ---------------------------------------------------------------------- indexing
-
-
-def _row(matrix: Tensor, node: Tensor) -> Tensor:
-    """matrix [B, N, N], node [B] -> [B, N]: from that node to all."""
-    rows, nodes = matrix.shape[:2]
-    return matrix.flatten(0, 1).index_select(0, node + torch.arange(0, rows * nodes, nodes, device=node.device))
-
-
-def _hop(matrix: Tensor, start: Tensor, end: Tensor) -> Tensor:
-    """matrix [B, N, N], start and end [B] or [B, C] -> the entries between them, of that shape."""
-    flat = start * matrix.shape[2] + end
-    entries = matrix.flatten(1).gather(1, flat.reshape(len(matrix), -1))
-    return entries.reshape(start.shape)
+def place(problem: Problem, state: State, row: Tensor, vehicle: Tensor, now: Vehicle) -> None:
+    """Write what is true `now` of one vehicle in each of these rows [R], those of `problem`, and survey from there."""
+    tables = (state.here, state.clock, state.aboard, state.possible, state.slot, state.known)
+    for table, part in zip(tables, (*now, *_tables(problem, now)), strict=True):
+        table[row, vehicle] = part

@@ -1,21 +1,21 @@
-"""Imitation of the compiled oracle, also of how it would go on from what the model itself has begun (as in DAgger)."""
+"""Imitation of the compiled oracle, choice by choice, by maximum likelihood."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 
 import numpy as np
 import torch
 
 from shoal.worlds.dvrp.oracles.neural import decoding
-from shoal.worlds.dvrp.oracles.neural.lessons import Lesson, complete, draw_sets, draw_size, sample_plans
+from shoal.worlds.dvrp.oracles.neural.lessons import Lesson, draw_sets, draw_size, teach
 from shoal.worlds.dvrp.oracles.neural.oracle import NeuralOracle
 from shoal.worlds.dvrp.oracles.neural.settings import TrainOracle
 from shoal.worlds.dvrp.settings import Scenario
-from shoal.worlds.dvrp.solution import split_routes
 
 REPORTS = 10
-OWN_SHARE = 0.6  # lessons, after the first tenth, that begin with routes of the model
+REMEMBERED = 8  # lessons that are gone over again, mixed, so that a batch is unlike the one before
 
 
 def imitate(
@@ -23,46 +23,31 @@ def imitate(
     scenario: Scenario,
     config: TrainOracle,
     rng: np.random.Generator,
+    learned: Callable[[], None],
     report: Callable[[str], None],
 ) -> None:
-    """Clone plans choice by choice, by maximum likelihood; every lesson is used for a few passes and then forgotten."""
-    batches = max(1, config.plans // config.batch_size)
+    """Clone plans; every lesson is gone over a few times while it is remembered. `learned` is called at every step."""
+    batches = max(1, config.plans // config.batch_size) * config.passes
     optimizer = torch.optim.AdamW(oracle.model.parameters(), config.lr, weight_decay=1e-4)
-    total = config.lessons * config.passes * batches + 1
+    total = config.lessons * batches + 1
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, config.lr, total, pct_start=0.05, final_div_factor=4)
-    generator = torch.Generator(oracle.device).manual_seed(config.seed)
+    remembered: deque[tuple[Lesson, decoding.Replay]] = deque(maxlen=REMEMBERED)
     losses: list[float] = []
     for number in range(1, config.lessons + 1):
-        own = number > config.lessons / REPORTS and rng.random() < OWN_SHARE
-        lesson = prepare(oracle, scenario, config, rng, generator if own else None)
-        seen = decoding.replay(oracle.pose(lesson.cells, lesson.tw), torch.as_tensor(lesson.plan, device=oracle.device))
-        slot = torch.arange(seen.going.shape[1], device=oracle.device)
-        taught = seen.going & (slot >= torch.as_tensor(lesson.skip, device=oracle.device)[:, None])
-        for _ in range(config.passes):
-            for rows in np.array_split(rng.permutation(len(lesson.cells)), batches):
-                losses.append(_follow(oracle, optimizer, lesson, seen, taught, rows))
-                schedule.step()
+        cells, tw = draw_sets(scenario, config.customers, config.plans, draw_size(config.customers, rng), rng)
+        lesson = teach(scenario, config.teacher_iterations, cells, tw)
+        if len(lesson.cells):
+            codes = torch.as_tensor(lesson.codes, device=oracle.device)
+            remembered.append((lesson, decoding.replay(oracle.pose(lesson.cells, lesson.tw), codes)))
+        for _ in range(batches if remembered else 0):
+            losses.append(
+                _follow(oracle, optimizer, *remembered[rng.integers(len(remembered))], config.batch_size, rng)
+            )
+            schedule.step()
+            learned()
         if number % max(1, config.lessons // REPORTS) == 0:
             report(f"imitation: lesson {number} of {config.lessons}, loss {np.mean(losses):.4f}")
             losses = []
-
-
-def prepare(
-    oracle: NeuralOracle,
-    scenario: Scenario,
-    config: TrainOracle,
-    rng: np.random.Generator,
-    own: torch.Generator | None,
-) -> Lesson:
-    """Plans of the teacher: from scratch, or for what some routes of the model, drawn with `own`, leave over."""
-    size = draw_size(config.customers, rng)
-    cells, tw = draw_sets(scenario, config.customers, config.plans, size, rng)
-    begun: list[list] = [[] for _ in cells]
-    if own is not None:
-        for row, flat in enumerate(sample_plans(oracle, cells, tw, 1, own)[0]):
-            routes = split_routes(flat)
-            begun[row] = routes[: rng.integers(0, max(1, min(len(routes), scenario.fleet.size)))]
-    return complete(scenario, config.teacher_iterations, cells, tw, begun)
 
 
 def _follow(
@@ -70,14 +55,14 @@ def _follow(
     optimizer: torch.optim.Optimizer,
     lesson: Lesson,
     seen: decoding.Replay,
-    taught: torch.Tensor,
-    rows: np.ndarray,
+    size: int,
+    rng: np.random.Generator,
 ) -> float:
     """One gradient step on some rows of a lesson; returns the loss per choice."""
-    part = decoding.Replay(decoding.View(*(t[rows] for t in seen.view)), *(t[rows] for t in (seen.chosen, seen.going)))
+    rows = rng.permutation(len(lesson.cells))[:size]
     _, memory = oracle.read(lesson.cells[rows], lesson.tw[rows])
-    log_prob = decoding.log_prob(oracle.model, memory, part) * taught[rows]
-    loss = -log_prob.sum() / taught[rows].sum().clamp(min=1)
+    part = seen.rows(torch.as_tensor(rows, device=oracle.device))
+    loss = -decoding.log_prob(oracle.model, memory, part).sum() / part.going.sum()
     optimizer.zero_grad()
     loss.backward()
     torch.nn.utils.clip_grad_norm_(oracle.model.parameters(), 1.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ from torch import Tensor
 from shoal.worlds.dvrp.instances import book
 from shoal.worlds.dvrp.offers import ACTIONS, NO_OFFER, shift_windows
 from shoal.worlds.dvrp.oracles.neural import decoding
+from shoal.worlds.dvrp.oracles.neural.construction import count_vehicles
 from shoal.worlds.dvrp.oracles.neural.oracle import NeuralOracle
 from shoal.worlds.dvrp.oracles.ruin import RuinOracle
 from shoal.worlds.dvrp.settings import Scenario, unservable
@@ -24,8 +24,7 @@ class Lesson(NamedTuple):
 
     cells: np.ndarray  # [B, N]
     tw: np.ndarray  # [B, N, 2]
-    plan: np.ndarray  # [B, T]
-    skip: np.ndarray  # [B] slots of the plan that were given, not planned by the teacher
+    codes: np.ndarray  # [B, 2n] moves in order of time
 
 
 def draw_sets(
@@ -48,48 +47,56 @@ def draw_size(customers: int, rng: np.random.Generator) -> int:
     return max(1, math.ceil(customers * rng.random() ** (1 / 3)))
 
 
-def complete(scenario: Scenario, iterations: int, cells: np.ndarray, tw: np.ndarray, begun: list[list]) -> Lesson:
-    """Let the compiled oracle plan what routes already driven leave over, with the vehicles that are left.
-
-    Args:
-        begun: per row, the routes to keep.
-    """
-    planned: list[list] = [[] for _ in begun]
-    used = np.array([len(routes) for routes in begun])
-    for number in sorted(set(used.tolist())):
-        rows = np.flatnonzero(used == number)
-        mask = np.ones((len(rows), cells.shape[1]), np.bool_)
-        for i, row in enumerate(rows):
-            mask[i, [node for route in begun[row] for node in route]] = False
-        fleet = replace(scenario.fleet, size=max(0, scenario.fleet.size - number))
-        solution = RuinOracle(scenario.city, fleet, iterations).solve(cells[rows], tw[rows], mask)
-        for row, flat in zip(rows, solution.routes, strict=True):
-            planned[row] = in_order(split_routes(flat))
-    plan = np.zeros((len(cells), 3 * (cells.shape[1] // 2) + 1), np.int64)
-    skip = np.zeros(len(cells), np.int64)
-    for i, (old, new) in enumerate(zip(begun, planned, strict=True)):
-        nodes = [node for route in [*old, *new] for node in [*route, 0]]
-        plan[i, : len(nodes)], skip[i] = nodes, sum(len(route) + 1 for route in old)
-    return Lesson(cells, tw, plan, skip)
+def teach(scenario: Scenario, iterations: int, cells: np.ndarray, tw: np.ndarray) -> Lesson:
+    """Let the compiled oracle plan; sets for which the fleet does not suffice are left out."""
+    plan = RuinOracle(scenario.city, scenario.fleet, iterations).solve(cells, tw)
+    vehicles = count_vehicles(scenario.fleet.size, cells.shape[1] // 2)
+    rows = np.flatnonzero(plan.vehicles <= vehicles)
+    starts = [drive_times(scenario, cells[row], tw[row], split_routes(plan.routes[row])) for row in rows]
+    codes = [in_order_of_time(routes, vehicles) for routes in starts]
+    return Lesson(cells[rows], tw[rows], np.array(codes, np.int64).reshape(len(rows), cells.shape[1] - 1))
 
 
-def in_order(routes: list[list[int]]) -> list[list[int]]:
-    """Routes as the model is to say them: the fullest first, so that the last vehicle has room for what was missed."""
-    return sorted(routes, key=lambda route: (-len(route), route[0]))
+def drive_times(
+    scenario: Scenario, cells: np.ndarray, tw: np.ndarray, routes: list[list[int]]
+) -> list[list[tuple[int, int]]]:
+    """(start of service, node) of every stop of some routes; cells [N], tw [N, 2]."""
+    duration, service, place, opens = scenario.city.duration, scenario.fleet.service_time, cells.tolist(), tw[:, 0]
+    driven = []
+    for route in routes:
+        here, clock, stops = scenario.city.depot, 0, []
+        for node in route:
+            start = max(clock + int(duration[here, place[node]]), int(opens[node]))
+            stops.append((start, node))
+            here, clock = place[node], start + service
+        driven.append(stops)
+    return driven
+
+
+def in_order_of_time(routes: list[list[tuple[int, int]]], vehicles: int) -> list[int]:
+    """Moves of a plan, one code each, as the model is to make them: by start of service, earlier vehicles first."""
+    first_out = sorted(routes)
+    stops = [
+        (start, number, place, node)
+        for number, route in enumerate(first_out)
+        for place, (start, node) in enumerate(route)
+    ]
+    return [node * vehicles + number for _, number, _, node in sorted(stops)]
 
 
 @torch.no_grad()
 def sample_plans(
     oracle: NeuralOracle, cells: np.ndarray, tw: np.ndarray, samples: int, generator: torch.Generator
-) -> tuple[np.ndarray, Tensor]:
-    """Draw plans [B * samples, T] and their costs [B, samples]."""
+) -> tuple[decoding.Replay, Tensor]:
+    """Draw plans of every set, `samples` rows each, with their costs [B, samples]."""
     problem, memory = decoding.repeat(*oracle.read(cells, tw), samples)
 
-    def noise(_: int, rows: Tensor, nodes: int) -> Tensor:
-        uniform = torch.rand(len(rows), nodes, generator=generator, device=rows.device)
+    def noise(_: int, rows: Tensor, codes: int) -> Tensor:
+        uniform = torch.rand(len(rows), codes, generator=generator, device=rows.device)
         return -torch.log(-torch.log(uniform.clamp(1e-9, 1 - 1e-7)))
 
-    found = decoding.rollout(oracle.model, memory, problem, noise)
+    tape = decoding.Tape()
+    found = decoding.rollout(oracle.model, memory, problem, noise, tape=tape)
     excess = (found.vehicles - oracle.fleet.size).clamp(min=0)
     cost = found.length + oracle.fleet.vehicle_penalty * excess
-    return found.sequence.cpu().numpy(), cost.reshape(len(cells), samples)
+    return tape.replay(), cost.reshape(len(cells), samples)

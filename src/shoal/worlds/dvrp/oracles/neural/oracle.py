@@ -15,9 +15,9 @@ from shoal.errors import ConfigError
 from shoal.vector.oracle import Oracle
 from shoal.worlds.dvrp.city import City
 from shoal.worlds.dvrp.fleet import Fleet
-from shoal.worlds.dvrp.oracles.neural import construction, decoding
-from shoal.worlds.dvrp.oracles.neural.construction import Problem
+from shoal.worlds.dvrp.oracles.neural import decoding
 from shoal.worlds.dvrp.oracles.neural.model import Architecture, AttentionModel, Memory
+from shoal.worlds.dvrp.oracles.neural.vehicle import Problem, make_problem
 from shoal.worlds.dvrp.solution import Solution, check_request_sets
 
 Decoding = Literal["greedy", "sample", "multistart", "best_of_k"]
@@ -42,7 +42,7 @@ class NeuralOracle:
         checkpoint: str | Path | None = None,
         decoding: Decoding = "greedy",
         samples: int = 16,
-        temperature: float = 0.3,
+        temperature: float = 0.7,
         seed: int = 0,
         chunk: int | None = None,
         device: str = "cpu",
@@ -107,19 +107,16 @@ class NeuralOracle:
         wanted = torch.ones_like(place, dtype=torch.bool)
         if booked is not None:
             wanted[:, 1:] = torch.as_tensor(np.repeat(booked, 2, axis=1), device=self.device)
-        fleet = self.fleet
-        return construction.make_problem(
-            place, windows, wanted, self._seconds, self._price, fleet.capacity, float(fleet.service_time), fleet.size
-        )
+        return make_problem(place, windows, wanted, self._seconds, self._price, self.fleet)
 
     def _noise(self, tries: int) -> decoding.Noise:
         """The same draws for every request set; the first of several tries goes without, which makes it greedy."""
 
-        def draw(step: int, rows: Tensor, nodes: int) -> Tensor:
+        def draw(step: int, rows: Tensor, codes: int) -> Tensor:
             rng = np.random.Generator(np.random.Philox(key=[self.seed, step]))
             gumbel = -self.temperature * np.log(
-                -np.log(rng.random((nodes, tries)))
-            )  # nodes first: more nodes leave the others alone
+                -np.log(rng.random((codes, tries)))
+            )  # codes first: more nodes leave the others alone
             if tries > 1:
                 gumbel[:, 0] = 0.0
             noise = torch.as_tensor(gumbel.T.astype(np.float32), device=rows.device)
