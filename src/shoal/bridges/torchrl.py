@@ -72,7 +72,7 @@ class ShoalEnv(EnvBase):
         """A step, and what the step after it begins with. TorchRL's own way goes over all keys four times."""
         if self._post_step_mdp_hooks is not None or tensordict.get("next", None) is not None:
             return super()._step_and_maybe_reset(tensordict)
-        kept = tensordict.exclude("action", "reward")  # what a policy left there stays
+        kept = tensordict.exclude("reward", "_reset")  # what a policy left there stays
         following = self._step(tensordict)
         tensordict.set("next", following)
         done = following["done"]
