@@ -2,6 +2,7 @@
 
 import socket
 import sys
+import threading
 import time
 
 import pytest
@@ -28,6 +29,30 @@ def test_a_listener_that_is_no_cluster_is_said_within_15_seconds():
         with pytest.raises(ConfigError, match="Nobody answers"):
             connect(f"127.0.0.1:{other.getsockname()[1]}")
     assert time.monotonic() - began < 15
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 400 Bad Request\r\n\r\n",
+        b"\0\0\0\4\0\0\0\0\0" + b"\0\0\1\1\5\0\0\0\1\x8d",  # HTTP/2: settings, then status 404
+    ],
+)
+def test_another_server_is_no_cluster(answer):
+    def serve():
+        there, _ = other.accept()
+        there.recv(1000)
+        there.sendall(answer)
+        there.close()
+
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        server = threading.Thread(target=serve)
+        server.start()
+        with pytest.raises(ConfigError, match="no Ray cluster"):
+            connect(f"127.0.0.1:{other.getsockname()[1]}")
+        server.join()
 
 
 def test_no_address_at_all():

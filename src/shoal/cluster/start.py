@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from shoal.cluster.probe import speaks_grpc
 from shoal.errors import ConfigError, missing_extra
 
 LOOPBACK = "127.0.0.1"
@@ -86,22 +86,15 @@ def connect(address: str) -> None:
 
 
 def _check_server(address: str) -> None:
-    """Ray itself would wait for more than a minute: see first that somebody there speaks HTTP/2, as its servers do."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdigit():
         raise ConfigError(f"--ray-address {address!r} is no address. Use HOST:PORT, or auto.")
     try:
-        with socket.create_connection((host, int(port)), timeout=CONNECT_S) as there:
-            if os.environ.get("RAY_USE_TLS", "0") != "0":
-                return
-            there.sendall(_PREFACE + _SETTINGS)
-            answer = there.recv(9)
+        is_ray = os.environ.get("RAY_USE_TLS", "0") != "0" or speaks_grpc(host, int(port), CONNECT_S)
     except OSError as error:
         raise ConfigError(f"Nobody answers at {address!r} ({error.strerror or error}). {_REMEDY}") from None
-    if len(answer) < 4 or answer[3] != _SETTINGS[3]:
+    if not is_ray:
         raise ConfigError(f"What answers at {address!r} is no Ray cluster. {_REMEDY}")
 
 
 _REMEDY = "Start a cluster with `ray start --head`, or leave --ray-address out."
-_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-_SETTINGS = b"\0\0\0\4\0\0\0\0\0"  # an empty frame of settings, which is how both sides of HTTP/2 begin

@@ -114,6 +114,8 @@ def drawn_actions(module: Any, dist_inputs: torch.Tensor, explore: bool) -> dict
 
 def for_env(action: np.ndarray, space: gym.Space, normalize: bool, clip: bool) -> np.ndarray:
     """Actions [N, ...] as `NormalizeAndClipActions` would send them to lanes with the action space `space`."""
+    if not isinstance(space, gym.spaces.Box):
+        return action
     if normalize:
         return unsquash_action(action, space)
     return clip_action(action, space) if clip else action
