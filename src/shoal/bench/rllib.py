@@ -140,17 +140,20 @@ def run(argv: list[str]) -> int:
     if args.large and LARGE not in sizes:
         sizes.append(LARGE)
     rows: list[Row] = []
+
+    def add(found: list[Row]) -> None:
+        rows.extend(found)
+        print_rows(found)
+        write(rows, args.out)  # now: the larger sizes take long, and might be interrupted
+
     with shared_ray():
         for num_envs, num_steps in sizes:
             work = Work(num_envs, num_steps, epochs=4, minibatches=MINIBATCHES)
-            rows += measure(work, "cartpole ppo", MODES, args.rounds, print)
-            write(rows, args.out)  # the larger sizes take long, and might be interrupted
+            add(measure(work, "cartpole ppo", MODES, args.rounds, print))
     if not args.num_envs or 64 in args.num_envs:
         for name, contenders in OTHERS.items():
             if importlib.util.find_spec(contenders[0].package) is not None:
-                rows += measure(Work(64, 64), name, contenders, args.rounds, print)
-    print_rows(rows)
-    write(rows, args.out)
+                add(measure(Work(64, 64), name, contenders, args.rounds, print))
     return 0
 
 

@@ -43,5 +43,9 @@ def _environments(variant: str, num_envs: int) -> Any:
         from shoal.bridges.torchrl import ShoalEnv
 
         return ShoalEnv("cartpole", num_envs, num_threads=1)
-    kind = {"serial": SerialEnv, "parallel": ParallelEnv}[variant]
-    return kind(num_envs, lambda: GymEnv("CartPole-v1", categorical_action_encoding=True))
+    def make() -> Any:
+        return GymEnv("CartPole-v1", categorical_action_encoding=True)
+
+    if variant == "serial":
+        return SerialEnv(num_envs, make)
+    return ParallelEnv(num_envs, make, mp_start_method="fork")  # spawned, each would first load torch for seconds
