@@ -43,6 +43,7 @@ def _environments(variant: str, num_envs: int) -> Any:
         from shoal.bridges.torchrl import ShoalEnv
 
         return ShoalEnv("cartpole", num_envs, num_threads=1)
+
     def make() -> Any:
         return GymEnv("CartPole-v1", categorical_action_encoding=True)
 
