@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from shoal.cluster.start import connect, import_ray
-from shoal.errors import ConfigError, MissingExtra
+from shoal.cluster.start import connect, import_ray, start_local
+from shoal.errors import ConfigError, MissingExtra, RunError
 
 
 def test_nobody_at_the_address_is_said_soon():
@@ -58,6 +58,24 @@ def test_another_server_is_no_cluster(answer):
 def test_no_address_at_all():
     with pytest.raises(ConfigError, match="HOST:PORT"):
         connect("somewhere")
+
+
+@pytest.mark.parametrize("failures", [1, 2])
+def test_a_slow_start_is_tried_once_more(monkeypatch, failures):
+    calls = []
+
+    def init(**options):
+        calls.append(options["num_cpus"])
+        if len(calls) <= failures:
+            raise Exception("The current node timed out during startup.\nAnd more.")
+
+    monkeypatch.setattr("ray.init", init)
+    if failures == 1:
+        with start_local(num_cpus=3):
+            assert calls == [3, 3]
+    else:
+        with pytest.raises(RunError, match=r"too busy: The current node timed out during startup\.$"), start_local(3):
+            pass
 
 
 def test_without_ray_one_sentence(monkeypatch):

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from shoal.cluster.probe import speaks_grpc
-from shoal.errors import ConfigError, missing_extra
+from shoal.errors import ConfigError, RunError, missing_extra
 
 LOOPBACK = "127.0.0.1"
 CONNECT_S = 5.0
@@ -52,21 +52,36 @@ def start_local(num_cpus: int, fragment_bytes: int = 0) -> Iterator[None]:
     folder = tempfile.mkdtemp(
         prefix="shoal-ray-", dir="/tmp" if os.path.isdir("/tmp") else None
     )  # sockets: short names
+    options = {
+        "address": "local",
+        "num_cpus": num_cpus,
+        "include_dashboard": False,
+        "object_store_memory": max(100 * _MEGABYTE, 3 * num_cpus * fragment_bytes),
+        "log_to_driver": False,
+        "logging_level": "ERROR",
+        "_node_ip_address": LOOPBACK,
+        "_temp_dir": folder,
+    }
     try:
-        ray.init(
-            address="local",
-            num_cpus=num_cpus,
-            include_dashboard=False,
-            object_store_memory=max(100 * _MEGABYTE, 3 * num_cpus * fragment_bytes),
-            log_to_driver=False,
-            logging_level="ERROR",
-            _node_ip_address=LOOPBACK,
-            _temp_dir=folder,
-        )
+        _start(ray, options)
         yield
     finally:
         ray.shutdown()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _start(ray: Any, options: dict[str, Any]) -> None:
+    """`ray.init`, once more if Ray's own processes did not come up within the half minute that it gives them."""
+    try:
+        ray.init(**options)
+    except Exception as error:  # Ray raises nothing more special
+        if "timed out during startup" not in str(error):
+            raise
+        ray.shutdown()
+        try:
+            ray.init(**options)
+        except Exception as again:
+            raise RunError(f"Ray did not start, the machine may be too busy: {str(again).splitlines()[0]}") from again
 
 
 def ray_address() -> str:
