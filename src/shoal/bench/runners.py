@@ -166,8 +166,8 @@ class RunnersArgs:
 
     world: str = "cartpole"
     """What is trained, by PPO with the world's preset."""
-    num_envs: int = 1024
-    """Environments of all runners together."""
+    num_envs: int = 960
+    """Environments of all runners together, a multiple of 12: they are shared by 1, 2, 3 and 4 runners."""
     backend: str | None = None
     """How a runner steps its lanes, e.g. serial for environments of Gymnasium."""
     iterations: int = 8
