@@ -73,15 +73,12 @@ class ShoalEnv(EnvBase):
         if self._post_step_mdp_hooks is not None or tensordict.get("next", None) is not None:
             return super()._step_and_maybe_reset(tensordict)
         kept = tensordict.exclude("reward", "_reset")  # what a policy left there stays
-        following = self._step(tensordict)
-        tensordict.set("next", following)
-        done = following["done"]
+        fields, outcome, done = self._advance(tensordict)
+        tensordict.set("next", TensorDict(fields | outcome, batch_size=self.batch_size, device=self.device))
         if done.any():
-            fields = self._reset_lanes(done.view(-1).cpu().numpy())
-        else:
-            fields = {name: following[name] for name in self.observation_spec.keys()}  # noqa: SIM118
-        flags = torch.zeros((3, *done.shape), dtype=torch.bool, device=done.device)
-        return tensordict, kept.update({**fields, **dict(zip(FLAGS, flags, strict=True))})
+            fields = self._reset_lanes(done)
+        flags = torch.zeros((len(FLAGS), *self.batch_size, 1), dtype=torch.bool)
+        return tensordict, kept.update(fields | dict(zip(FLAGS, flags, strict=True)))
 
     def maybe_reset(self, tensordict: TensorDictBase) -> TensorDictBase:
         """Reset the lanes that ended. The rows of the other lanes come back as they are, which TorchRL cannot know."""
@@ -99,12 +96,18 @@ class ShoalEnv(EnvBase):
         return self._fields(obs, info)
 
     def _step(self, tensordict: TensorDictBase) -> TensorDictBase:
+        fields, outcome, _ = self._advance(tensordict)
+        return TensorDict(fields | outcome, batch_size=self.batch_size, device=self.device)
+
+    def _advance(self, tensordict: TensorDictBase) -> tuple[dict[str, Any], dict[str, Any], np.ndarray]:
+        """Step the lanes: what they see, what came of it, and which ended [N]."""
         if "_step" in tensordict.keys():  # noqa: SIM118 — a tensordict iterates over rows, not keys
             raise ConfigError("A batch steps all of its lanes. Use rollout(..., break_when_any_done=False) instead.")
         obs, reward, terminated, truncated, info = self.batch.step(tensordict["action"].cpu().numpy())
-        columns = {"reward": reward, "terminated": terminated, "truncated": truncated, "done": terminated | truncated}
-        fields = self._fields(obs, info) | {name: torch.from_numpy(column[:, None]) for name, column in columns.items()}
-        return TensorDict(fields, batch_size=self.batch_size, device=self.device)
+        done = terminated | truncated
+        columns = {"reward": reward, "terminated": terminated, "truncated": truncated, "done": done}
+        outcome = {name: torch.from_numpy(column[:, None]) for name, column in columns.items()}
+        return self._fields(obs, info), outcome, done
 
     def _fields(self, obs: Tree, info: dict[str, Any]) -> dict[str, Any]:
         """What a policy sees, as tensors on the CPU."""
