@@ -27,7 +27,7 @@ from shoal.cluster.start import ray_address, start_local
 from shoal.errors import missing_extra
 
 SIZES = ((64, 64), (1_000, 32), (10_000, 8))  # lanes x steps per rollout
-LARGE = (100_000, 4)
+LARGE = (100_000, 2)
 MINIBATCHES = 8
 PATIENCE_S = 1800.0
 TURN_S = 1.0  # what a contender's turn should take at least
