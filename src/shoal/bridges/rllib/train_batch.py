@@ -17,7 +17,7 @@ from shoal.bridges.rllib.targets import Rows, Values, episode_rows, join, lane_r
 from shoal.bridges.rllib.trajectory import Trajectory, read_packed
 from shoal.vector.spaces import index_tree
 
-VALUE_ROWS = 2**18  # rows of one value pass, so that its activations stay small
+VALUE_ROWS = 2**14  # rows of one value pass: its activations then fit into the cache, and cost no memory to speak of
 
 
 class TrainBatch(ConnectorV2):
