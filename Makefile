@@ -10,7 +10,7 @@ demo: $(VENV)/.train
 	$(BIN)/shoal train cartpole
 
 test: setup
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-slow: setup
 	$(BIN)/python -m pytest -m slow -s
