@@ -56,7 +56,13 @@ def test_two_seats_are_two_agents():
 
 
 def test_the_toy_is_a_parallel_env():
-    parallel_api_test(Race(), num_cycles=20)
+    race = Race()
+    parallel_api_test(race, num_cycles=20)  # raises where the interface is not kept
+    assert race.possible_agents == ["hare", "tortoise"]
+    race.reset(seed=0)
+    for _ in range(3):
+        race.step(dict.fromkeys(race.agents, 2))
+    assert not race.agents  # both arrived, so the checks above saw whole episodes
 
 
 @pytest.mark.parametrize("backend", ["serial", "workers"])

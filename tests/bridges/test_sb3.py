@@ -72,9 +72,12 @@ def test_ppo_and_dqn_train_unchanged():
 
 
 def test_continuous_actions_are_kept_in_their_box():
-    lanes = vec_env("pendulum", 2, seed=0)
-    lanes.reset()
-    lanes.step(np.full((2, 1), 2.0 + 1e-6))
+    lanes, inside = (vec_env("pendulum", 2, seed=0) for _ in range(2))
+    lanes.reset(), inside.reset()
+    obs, reward, *_ = lanes.step(np.full((2, 1), 2.0 + 1e-6))
+    expected, paid, *_ = inside.step(np.full((2, 1), 2.0))
+    assert np.array_equal(obs, expected)
+    assert np.array_equal(reward, paid)
 
 
 def test_sb3s_wrappers_go_around_it():

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from torchrl.envs import ActionMask, TransformedEnv
+from torchrl.envs import ActionMask, EnvBase, TransformedEnv
 from torchrl.envs.utils import check_env_specs
 
 import shoal
@@ -36,6 +36,29 @@ def test_rollouts_hold_true_successors_and_causes():
         assert np.array_equal(row["next", "truncated"][:, 0].numpy(), truncated)
         assert np.array_equal(row["next", "reward"][:, 0].numpy(), reward)
         ends += done.sum()
+    assert ends > 0
+
+
+def test_the_short_way_from_step_to_step_leads_where_torchrls_own_does():
+    env, other = ShoalEnv("cartpole", 4), ShoalEnv("cartpole", 4)
+    rows = []
+    for each in (env, other):
+        each.set_seed(1)
+        rows.append(each.reset().set("note", torch.arange(4)))  # as a policy would leave something there
+    ends = 0
+    for t in range(40):
+        action = torch.full((4,), t % 2)
+        steps = [
+            way(row.set("action", action))
+            for way, row in zip(
+                (env.step_and_maybe_reset, partial(EnvBase._step_and_maybe_reset, other)), rows, strict=True
+            )
+        ]
+        for ours, theirs in zip(*steps, strict=True):
+            assert set(ours.keys(True, True)) == set(theirs.keys(True, True))
+            assert (ours == theirs).all()
+        rows = [upcoming for _, upcoming in steps]
+        ends += steps[0][0]["next", "done"].sum()
     assert ends > 0
 
 

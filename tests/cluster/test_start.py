@@ -2,12 +2,13 @@
 
 import socket
 import sys
+import threading
 import time
 
 import pytest
 
-from shoal.cluster.start import connect, import_ray
-from shoal.errors import ConfigError, MissingExtra
+from shoal.cluster.start import connect, import_ray, start_local
+from shoal.errors import ConfigError, MissingExtra, RunError
 
 
 def test_nobody_at_the_address_is_said_soon():
@@ -30,9 +31,51 @@ def test_a_listener_that_is_no_cluster_is_said_within_15_seconds():
     assert time.monotonic() - began < 15
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 400 Bad Request\r\n\r\n",
+        b"\0\0\0\4\0\0\0\0\0" + b"\0\0\1\1\5\0\0\0\1\x8d",  # HTTP/2: settings, then status 404
+    ],
+)
+def test_another_server_is_no_cluster(answer):
+    def serve():
+        there, _ = other.accept()
+        there.recv(1000)
+        there.sendall(answer)
+        there.close()
+
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        server = threading.Thread(target=serve)
+        server.start()
+        with pytest.raises(ConfigError, match="no Ray cluster"):
+            connect(f"127.0.0.1:{other.getsockname()[1]}")
+        server.join()
+
+
 def test_no_address_at_all():
     with pytest.raises(ConfigError, match="HOST:PORT"):
         connect("somewhere")
+
+
+@pytest.mark.parametrize("failures", [1, 2])
+def test_a_slow_start_is_tried_once_more(monkeypatch, failures):
+    calls = []
+
+    def init(**options):
+        calls.append(options["num_cpus"])
+        if len(calls) <= failures:
+            raise Exception("The current node timed out during startup.\nAnd more.")
+
+    monkeypatch.setattr("ray.init", init)
+    if failures == 1:
+        with start_local(num_cpus=3):
+            assert calls == [3, 3]
+    else:
+        with pytest.raises(RunError, match=r"too busy: The current node timed out during startup\.$"), start_local(3):
+            pass
 
 
 def test_without_ray_one_sentence(monkeypatch):

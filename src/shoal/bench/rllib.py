@@ -1,7 +1,8 @@
 """Suite "rllib": is `packed_vec` faster than `vec`, and from which number of lanes on? And what do other bridges bring?
 
 Every contender trains PPO on CartPole in a process of its own with one thread: the same lanes, steps per rollout,
-epochs and minibatches. They take turns. Time is the CPU time of the process, which a busy machine disturbs least.
+epochs and minibatches. They take turns. Time is CPU time over all processes of a contender, which a busy machine
+disturbs least; where that hides something, as with ParallelEnv's 64 processes, there is a ratio by the clock too.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median, quantiles
-from typing import Any
 
 import tyro
 
+from shoal.bench import rounds as interleaved
 from shoal.bench.machine import commit, machine, versions
 from shoal.bench.picture import line_chart
 from shoal.bench.train import Answer, Worker
@@ -26,9 +27,10 @@ from shoal.cluster.start import ray_address, start_local
 from shoal.errors import missing_extra
 
 SIZES = ((64, 64), (1_000, 32), (10_000, 8))  # lanes x steps per rollout
-LARGE = (100_000, 4)
+LARGE = (100_000, 2)
 MINIBATCHES = 8
 PATIENCE_S = 1800.0
+TURN_S = 1.0  # what a contender's turn should take at least
 OURS, REFERENCE = "shoal trainer", "vec"
 MODES = (
     Contender(OURS, "shoal_ppo", "torch"),
@@ -41,6 +43,7 @@ OTHERS = {
     "sb3 ppo": (
         Contender("sb3 on shoal", "sb3_ppo:shoal", "stable_baselines3"),
         Contender("sb3 DummyVecEnv", "sb3_ppo", "stable_baselines3"),
+        Contender("sb3 on lanes that cost nothing", "sb3_ppo:null", "stable_baselines3"),
     ),
     "torchrl collector": (
         Contender("torchrl on shoal", "torchrl_collect:shoal", "torchrl"),
@@ -52,76 +55,63 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Row:
-    """One contender at one work. Rates are environment steps per CPU second."""
+class Row(interleaved.Row):
+    """One contender at one work. `ratio_to_shoal` is of the first contender's rate to this one's."""
 
-    suite: str
-    work: str
-    num_envs: int
-    name: str
-    clock: str
-    steps_per_s: float
-    spread: float
-    ratio_to_shoal: float
-    """Of the first contender's rate to this one's."""
-    judged: bool
+    wall_ratio: float
+    """The same by seconds of the day."""
+    peak_mb: float
     sampling_s: float | None = None
     """CPU seconds of one iteration that went into sampling, and the rest; where that is told apart."""
     learning_s: float | None = None
-    peak_mb: float | None = None
     over_vec: float | None = None
     """How many times faster a whole iteration is than with `vec`; the same for sampling alone."""
     sampling_over_vec: float | None = None
 
 
 def measure(work: Work, name: str, contenders: Sequence[Contender], rounds: int, say: Say) -> list[Row]:
-    """Rows of all contenders that are installed, the first being the one to compare with."""
+    """Rows of all contenders, the first being the one to compare with."""
     workers: list[Worker] = []
-    clock = "wall" if any("parallel" in contender.module for contender in contenders) else "cpu"
+    answers: list[list[Answer]] = []
     try:
         for contender in contenders:
-            worker = Worker(contender, work, threads=1)
-            worker.patience_s = PATIENCE_S
-            worker.ask(1)  # compiles, allocates
-            workers.append(worker)
-        answers = []
+            workers.append(Worker(contender, work, threads=1))
+            workers[-1].patience_s = PATIENCE_S
+            if workers[-1].ask(1)["cpu"] < 4 * TURN_S:  # compiles, allocates
+                workers[-1].iterations = max(1, round(TURN_S / workers[-1].ask(1)["cpu"]))
         for k in range(rounds):
-            answers.append([worker.ask(1) for worker in workers])
+            answers.append([worker.ask(worker.iterations) for worker in workers])
             say(f"{name}, {work.num_envs:,} lanes: round {k + 1} of {rounds}")
     finally:
         for worker in workers:
             worker.close()
-    return [row_of(name, clock, worker, column) for worker, column in zip(workers, _columns(answers), strict=True)]
+    return [row_of(name, worker, i, answers) for i, worker in enumerate(workers)]
 
 
-def _columns(answers: list[list[Answer]]) -> list[tuple[list[Answer], list[Answer], list[Answer]]]:
-    """For every worker its answers, those of the first and those of the last."""
-    return [([row[i] for row in answers], [row[0] for row in answers], [row[-1] for row in answers])
-            for i in range(len(answers[0]))]  # fmt: skip
-
-
-def row_of(name: str, clock: str, worker: Worker, column: tuple[list[Answer], list[Answer], list[Answer]]) -> Row:
-    """Medians over rounds, and ratios taken within them."""
-    mine, first, last = column
-    rates = [answer["steps"] / answer[clock] for answer in mine]
+def row_of(name: str, worker: Worker, i: int, answers: list[list[Answer]]) -> Row:
+    """Medians over the rounds of `answers` [rounds][workers] for worker `i`, and ratios taken within rounds."""
+    mine, first, last = ([everyone[j] for everyone in answers] for j in (i, 0, -1))
+    rates = [answer["steps"] / answer["cpu"] for answer in mine]
     quartiles = quantiles(rates, n=4) if len(rates) > 1 else [rates[0]] * 3
-    row = Row(
-        "rllib", name, worker.work.num_envs, worker.contender.name, clock, median(rates),
-        (quartiles[2] - quartiles[0]) / median(rates), _ratio(mine, first, clock), judged=True,
-        peak_mb=median(answer["peak_mb"] for answer in mine),
-    )  # fmt: skip
-    if "sampling_cpu" not in last[0]:
-        return row
-    more: dict[str, Any] = {"over_vec": _ratio(last, mine, "cpu")}
+    spread = (quartiles[2] - quartiles[0]) / median(rates)
+    more: dict[str, float] = {}
     if "sampling_cpu" in mine[0]:
-        more["sampling_s"] = median(answer["sampling_cpu"] for answer in mine)
-        more["learning_s"] = median(answer["cpu"] - answer["sampling_cpu"] for answer in mine)
-        more["sampling_over_vec"] = _ratio(last, mine, "sampling_cpu")
-    return Row(**{**asdict(row), **more})
+        more["sampling_s"] = median(answer["sampling_cpu"] for answer in mine) / worker.iterations
+        more["learning_s"] = median(answer["cpu"] - answer["sampling_cpu"] for answer in mine) / worker.iterations
+    if worker.contender in MODES and "sampling_cpu" in last[0]:
+        more["over_vec"] = _ratio(last, mine, "cpu")
+        if "sampling_cpu" in mine[0]:
+            more["sampling_over_vec"] = _ratio(last, mine, "sampling_cpu")
+    return Row(
+        "rllib", name, worker.work.num_envs, worker.contender.name, "cpu", median(rates), spread,
+        _ratio(mine, first, "cpu"), True, _ratio(mine, first, "wall"), median(answer["peak_mb"] for answer in mine),
+        **more,
+    )  # fmt: skip
 
 
 def _ratio(slow: list[Answer], fast: list[Answer], clock: str) -> float:
-    return median(a[clock] / b[clock] for a, b in zip(slow, fast, strict=True))
+    """Median over rounds of what a step takes the one over what it takes the other."""
+    return median((a[clock] / a["steps"]) / (b[clock] / b["steps"]) for a, b in zip(slow, fast, strict=True))
 
 
 # ---------------------------------------------------------------------- the command
@@ -150,17 +140,20 @@ def run(argv: list[str]) -> int:
     if args.large and LARGE not in sizes:
         sizes.append(LARGE)
     rows: list[Row] = []
+
+    def add(found: list[Row]) -> None:
+        rows.extend(found)
+        print_rows(found)
+        write(rows, args.out)  # now: the larger sizes take long, and might be interrupted
+
     with shared_ray():
         for num_envs, num_steps in sizes:
             work = Work(num_envs, num_steps, epochs=4, minibatches=MINIBATCHES)
-            rows += measure(work, "cartpole ppo", MODES, args.rounds, print)
-            write(rows, args.out)  # the larger sizes take long, and might be interrupted
+            add(measure(work, "cartpole ppo", MODES, args.rounds, print))
     if not args.num_envs or 64 in args.num_envs:
         for name, contenders in OTHERS.items():
             if importlib.util.find_spec(contenders[0].package) is not None:
-                rows += measure(Work(64, 64), name, contenders, args.rounds, print)
-    print_rows(rows)
-    write(rows, args.out)
+                add(measure(Work(64, 64), name, contenders, args.rounds, print))
     return 0
 
 
@@ -180,21 +173,22 @@ def print_rows(rows: Sequence[Row]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    console = Console(width=None if Console().is_terminal else 130)
+    console = Console(width=None if Console().is_terminal else 150)
     for work, num_envs in dict.fromkeys((row.work, row.num_envs) for row in rows):
         table = Table(title=f"{work}, {num_envs:,} lanes", title_justify="left", title_style="bold", box=None)
         headings = ("steps per s", "spread", "sampling s", "learning s", "peak MB", "over vec", "sampling over vec")
-        for heading in ("", *headings, "first / it"):
+        for heading in ("", *headings, "first / it", "by the clock"):
             table.add_column(heading, justify="right" if heading else "left")
         for row in rows:
             if (row.work, row.num_envs) == (work, num_envs):
                 numbers = (row.sampling_s, row.learning_s, row.peak_mb, row.over_vec, row.sampling_over_vec)
-                cells = ("" if n is None else f"{n:,.2f}" if n < 100 else f"{n:,.0f}" for n in numbers)
-                spread = f"{100 * row.spread:.0f} %"
-                table.add_row(row.name, f"{row.steps_per_s:,.0f}", spread, *cells, f"{row.ratio_to_shoal:,.2f}×")
+                cells = ("" if n is None else f"{n:,.3f}" if n < 1 else f"{n:,.2f}" if n < 100 else f"{n:,.0f}"
+                         for n in numbers)  # fmt: skip
+                ratios = (f"{ratio:,.2f}×" for ratio in (row.ratio_to_shoal, row.wall_ratio))
+                table.add_row(row.name, f"{row.steps_per_s:,.0f}", f"{100 * row.spread:.0f} %", *cells, *ratios)
         console.print(table)
     here = machine()
-    console.print(f"one thread of {here['cpu']}, load {here['load']}; per CPU second, ParallelEnv's table per second",
+    console.print(f"one thread of {here['cpu']}, load {here['load']}; rates are per CPU second of all processes",
                   style="dim", highlight=False)  # fmt: skip
 
 

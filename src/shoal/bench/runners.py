@@ -2,7 +2,8 @@
 
 Measured are CPU seconds, on a Ray of this machine: of the runners per step; of the learner to receive fragments (per
 fragment and per megabyte) and to learn (per step). The model puts them together for runners with a core each; how they
-reach the learner over a network is in it as bytes per second.
+reach the learner over a network is in it as bytes per second. The rates of this machine, of which the fit knows
+nothing, are then held against what the model says for as many cores as there are here.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ import tyro
 
 from shoal.bench.machine import commit, machine, versions
 
-SIZES = ((1, 16), (1, 64), (2, 16), (2, 64))  # runners x steps per rollout
+SIZES = ((1, 16, 0), (1, 64, 0), (2, 16, 0), (2, 64, 0))  # runners x steps per rollout, staleness
+HELD_OUT = ((3, 64, 0), (4, 64, 0), (1, 64, 1), (2, 64, 1))
 PREDICTED = (1, 2, 4, 8, 16, 32, 64, 128)
+Size = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,8 @@ class Sample:
     receive_s: float
     learn_s: float
     wall_s: float
+    ahead: bool = False
+    """Whether the runners collected while the learner worked (--staleness 1)."""
 
 
 @dataclass(frozen=True)
@@ -53,16 +58,21 @@ class Model:
     link_mb_s: float = 1000.0
     """What the network into the learner's machine carries."""
 
-    def iteration_s(self, runners: int, steps: int, ahead: bool = False) -> float:
-        """Collect, receive, learn: one after the other, or collecting ahead while the learner works (--staleness 1)."""
-        megabytes = steps * self.bytes_per_step / 2**20
-        collect = steps * self.runner_s / runners
-        move = megabytes / self.link_mb_s
-        work = runners * self.fragment_s + megabytes * self.megabyte_s + steps * self.learn_s
-        return max(collect + move, work) if ahead else collect + move + work
+    def iteration_s(self, runners: int, steps: int, ahead: bool = False, cores: int | None = None) -> float:
+        """Collect, receive, learn: one after the other, or collecting ahead while the learner works (--staleness 1).
 
-    def steps_per_s(self, runners: int, steps: int, ahead: bool = False) -> float:
-        return steps / self.iteration_s(runners, steps, ahead)
+        With `cores` they all share one machine with so many; else every runner and the learner has its own.
+        """
+        megabytes = steps * self.bytes_per_step / 2**20
+        collect = steps * self.runner_s / min(runners, cores or runners)
+        move = 0.0 if cores else megabytes / self.link_mb_s
+        work = runners * self.fragment_s + megabytes * self.megabyte_s + steps * self.learn_s
+        if not ahead:
+            return collect + move + work
+        return max(collect + move, work, (steps * self.runner_s + work) / cores if cores else 0.0)
+
+    def steps_per_s(self, runners: int, steps: int, ahead: bool = False, cores: int | None = None) -> float:
+        return steps / self.iteration_s(runners, steps, ahead, cores)
 
     def enough(self, steps: int) -> int:
         """The number of runners beyond which one that collects ahead of the learner has to wait for it."""
@@ -92,19 +102,18 @@ def _slope(causes: np.ndarray, effects: Any) -> float:
     return float(causes @ np.asarray(effects) / (causes @ causes))
 
 
-def measure(world: str, num_envs: int, iterations: int, sizes: Sequence[tuple[int, int]] = SIZES) -> list[Sample]:
-    """Samples of every size, without the first rollout of each, which compiles and loads."""
+def measure(world: str, num_envs: int, iterations: int, sizes: Sequence[Size], env: dict[str, Any]) -> list[Sample]:
+    """Samples of every size, without the first rollouts of each, which compile and load."""
     from shoal.cluster.start import start_local
     from shoal.training.settings import resolve_config
 
     samples = []
-    with start_local(num_cpus=max(runners for runners, _ in sizes) + 1) as _:
-        for runners, num_steps in sizes:
-            config = resolve_config(world, {"num_envs": num_envs, "runners": runners, "algo": {"num_steps": num_steps}})
-            found = _iterate(replace(config, seed=1), iterations)
-            samples += found
-            rate = median(sample.steps / sample.wall_s for sample in found)
-            print(f"{runners} runner(s), {num_steps} steps per rollout: {rate:,.0f} steps/s on this machine")
+    with start_local(num_cpus=max(runners for runners, *_ in sizes) + 1) as _:
+        for runners, num_steps, staleness in sizes:
+            fleet = {"num_envs": num_envs, "runners": runners, "staleness": staleness}
+            config = resolve_config(world, {**fleet, "env": env, "algo": {"num_steps": num_steps}})
+            samples += _iterate(replace(config, seed=1), iterations)
+            print(f"{runners} runner(s), {num_steps} steps per rollout, staleness {staleness}: measured", flush=True)
     return samples
 
 
@@ -133,15 +142,17 @@ def _iterate(config: Any, iterations: int) -> list[Sample]:
         )
         size = sum(leaf.nbytes for _, leaf in named_leaves(rollout.obs)) + sum(column.nbytes for column in columns)
         samples = []
-        for _ in range(iterations + 1):
+        warming = 1 + config.staleness
+        for _ in range(warming + iterations):
             wall, cpu = time.perf_counter(), time.process_time()
             fleet.collect(fleet, agent, rollout, Hooks(), Clock())
             received = time.process_time()
             agent.update(rollout)
             learned = time.process_time()
             spent = received - cpu, learned - received, time.perf_counter() - wall
-            samples.append(Sample(config.runners, config.batch_size, size / 2**20, sum(fleet.cpu_s), *spent))
-        return samples[1:]
+            ahead = config.staleness > 0
+            samples.append(Sample(config.runners, config.batch_size, size / 2**20, sum(fleet.cpu_s), *spent, ahead))
+        return samples[warming:]
     finally:
         fleet.close()
 
@@ -155,8 +166,10 @@ class RunnersArgs:
 
     world: str = "cartpole"
     """What is trained, by PPO with the world's preset."""
-    num_envs: int = 1024
-    """Environments of all runners together."""
+    num_envs: int = 960
+    """Environments of all runners together, a multiple of 12: they are shared by 1, 2, 3 and 4 runners."""
+    backend: str | None = None
+    """How a runner steps its lanes, e.g. serial for environments of Gymnasium."""
     iterations: int = 8
     """Rollouts of every size."""
     out: Path | None = None
@@ -169,11 +182,18 @@ def run(argv: list[str]) -> int:
     from shoal.cluster.start import import_ray
 
     import_ray("`shoal bench runners`")
-    samples = measure(args.world, args.num_envs, args.iterations)
-    model, steps = fit(samples), args.num_envs * SIZES[-1][1]
+    env = {} if args.backend is None else {"backend": args.backend}
+    samples = measure(args.world, args.num_envs, args.iterations, SIZES + HELD_OUT, env)
+    model, steps = fit([sample for sample in samples if not sample.ahead and sample.runners <= 2]), args.num_envs * 64
     print(f"a step: {1e6 * model.runner_s:.2f} µs of a runner, {1e6 * model.learn_s:.2f} µs of learning, "
           f"{model.bytes_per_step:.0f} bytes")  # fmt: skip
     print(f"receiving: {1e3 * model.fragment_s:.2f} ms per fragment, {1e3 * model.megabyte_s:.2f} ms per megabyte")
+    held = compare(model, samples)
+    print("on this machine, whose cores the runners and the learner share:")
+    for row in held:
+        share = row["measured"] / row["predicted"]
+        print(f"{row['runners']:>5} runners, staleness {row['staleness']}  predicted {row['predicted']:>10,.0f} "
+              f"steps/s  measured {row['measured']:>10,.0f}  ({share:.2f} of it)")  # fmt: skip
     rows = [
         {
             "runners": k,
@@ -189,6 +209,18 @@ def run(argv: list[str]) -> int:
     print(f"more than {model.enough(steps)} runners only wait for the learner")
     if args.out is not None:
         document = {"samples": [asdict(sample) for sample in samples], "model": asdict(model), "predicted": rows}
-        about = {"machine": machine(), "versions": versions(), "commit": commit()}
+        about = {"held_against": held, "machine": machine(), "versions": versions(), "commit": commit()}
         args.out.write_text(json.dumps({**document, **about}, indent=1) + "\n")
     return 0
+
+
+def compare(model: Model, samples: Sequence[Sample]) -> list[dict[str, float]]:
+    """Steps per second of the largest rollouts: what the model says for the cores of this machine, and what it was."""
+    steps, cores = max(sample.steps for sample in samples), int(machine()["cores"])
+    rows = []
+    for runners, ahead in dict.fromkeys((sample.runners, sample.ahead) for sample in samples):
+        walls = [s.wall_s for s in samples if (s.runners, s.ahead, s.steps) == (runners, ahead, steps)]
+        predicted = model.steps_per_s(runners, steps, ahead, cores)
+        measured = steps / median(walls)
+        rows.append({"runners": runners, "staleness": int(ahead), "predicted": predicted, "measured": measured})
+    return rows

@@ -28,6 +28,7 @@ from shoal.bench.trainers import CONTENDERS, Contender, Work
 SIZES = ((64, 128), (1024, 32))  # lanes x steps per rollout
 ROUND_SECONDS = 1.5
 GIVE_UP_S = 120.0
+ENDING_S = 20.0
 Say = Callable[[str], None]
 Answer = dict[str, float]  # of a worker: steps, wall and CPU seconds, mean return
 Shares = dict[str, float]
@@ -79,10 +80,14 @@ class Worker:
         return seconds
 
     def close(self) -> None:
-        """Let it end."""
+        """Let it end; what does not end is ended."""
         assert self.process.stdin is not None
         self.process.stdin.close()
-        self.process.wait()
+        try:
+            self.process.wait(ENDING_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
 
 
 def installed(only: Sequence[str] | None = None) -> list[Contender]:

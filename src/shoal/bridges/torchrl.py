@@ -25,6 +25,7 @@ except ImportError:
     raise missing_extra("torchrl", "torchrl", "The bridge to TorchRL") from None
 
 Tree = Any
+FLAGS = ("done", "terminated", "truncated")
 
 
 class ShoalEnv(EnvBase):
@@ -37,12 +38,13 @@ class ShoalEnv(EnvBase):
     Args:
         env: a world's name, a batch with autoreset mode DISABLED, or anything else `shoal.make` takes.
         num_envs: lanes, unless the batch is already made.
+        device: where tensors go; None leaves them on the CPU, unmarked, which saves TorchRL a pass over them.
         options: what `shoal.make` takes.
     """
 
-    def __init__(self, env: Any, num_envs: int | None = None, *, device: str = "cpu", **options: Any) -> None:
+    def __init__(self, env: Any, num_envs: int | None = None, *, device: str | None = None, **options: Any) -> None:
         batch = batch_for(env, num_envs, AutoresetMode.DISABLED, options)
-        super().__init__(device=torch.device(device), batch_size=torch.Size([batch.num_envs]))
+        super().__init__(device=device, batch_size=torch.Size([batch.num_envs]))
         self.batch = batch
         self._pending_seed: int | None = None
         lanes, space = self.batch_size, batch.single_observation_space
@@ -55,7 +57,7 @@ class ShoalEnv(EnvBase):
         self.observation_spec = observation.expand(*lanes, *observation.shape).to(self.device)
         self.action_spec = _expanded(spec_of(batch.single_action_space), lanes).to(self.device)
         self.reward_spec = _expanded(Unbounded((1,), dtype=torch.float32), lanes).to(self.device)
-        flags = {name: _expanded(flag, lanes) for name in ("done", "terminated", "truncated")}
+        flags = {name: _expanded(flag, lanes) for name in FLAGS}
         self.done_spec = Composite(flags, shape=lanes).to(self.device)
 
     def _set_seed(self, seed: int | None) -> None:
@@ -63,39 +65,56 @@ class ShoalEnv(EnvBase):
 
     def _reset(self, tensordict: TensorDictBase | None, **kwargs: Any) -> TensorDictBase:
         which = None if tensordict is None else tensordict.get("_reset", None)
-        mask = None if which is None else which.reshape(-1).cpu().numpy()
-        partial = mask is not None and not mask.all()
-        obs, info = self.batch.reset(seed=self._pending_seed, options={"reset_mask": mask} if partial else None)
-        self._pending_seed = None
-        return self._tensordict(obs, info)
+        fields = self._reset_lanes(None if which is None else which.reshape(-1).cpu().numpy())
+        return TensorDict(fields, batch_size=self.batch_size, device=self.device)
+
+    def _step_and_maybe_reset(self, tensordict: TensorDictBase) -> tuple[TensorDictBase, TensorDictBase]:
+        """A step, and what the step after it begins with. TorchRL's own way goes over all keys four times."""
+        if self._post_step_mdp_hooks is not None or tensordict.get("next", None) is not None:
+            return super()._step_and_maybe_reset(tensordict)
+        kept = tensordict.exclude("reward", "_reset")  # what a policy left there stays
+        fields, outcome, done = self._advance(tensordict)
+        tensordict.set("next", TensorDict(fields | outcome, batch_size=self.batch_size, device=self.device))
+        if done.any():
+            fields = self._reset_lanes(done)
+        flags = torch.zeros((len(FLAGS), *self.batch_size, 1), dtype=torch.bool)
+        return tensordict, kept.update(fields | dict(zip(FLAGS, flags, strict=True)))
 
     def maybe_reset(self, tensordict: TensorDictBase) -> TensorDictBase:
-        """Reset the lanes that ended. TorchRL's own way there costs several times the step: it cannot know that the
-        rows of the other lanes come back as they are."""
-        done = tensordict["done"].reshape(-1).cpu().numpy()
+        """Reset the lanes that ended. The rows of the other lanes come back as they are, which TorchRL cannot know."""
+        done = tensordict["done"]
         if done.any():
-            obs, info = self.batch.reset(seed=self._pending_seed, options={"reset_mask": done})
-            self._pending_seed = None
-            tensordict.update(self._tensordict(obs, info))
-            for name in ("done", "terminated", "truncated"):
-                tensordict.set(name, torch.zeros_like(tensordict[name]))
+            tensordict.update(self._reset_lanes(done.view(-1).cpu().numpy()))
+            for name in FLAGS:
+                tensordict.set(name, torch.zeros_like(done))
         return tensordict
 
+    def _reset_lanes(self, mask: np.ndarray | None) -> dict[str, Any]:
+        options = None if mask is None or mask.all() else {"reset_mask": mask}
+        obs, info = self.batch.reset(seed=self._pending_seed, options=options)
+        self._pending_seed = None
+        return self._fields(obs, info)
+
     def _step(self, tensordict: TensorDictBase) -> TensorDictBase:
+        fields, outcome, _ = self._advance(tensordict)
+        return TensorDict(fields | outcome, batch_size=self.batch_size, device=self.device)
+
+    def _advance(self, tensordict: TensorDictBase) -> tuple[dict[str, Any], dict[str, Any], np.ndarray]:
+        """Step the lanes: what they see, what came of it, and which ended [N]."""
         if "_step" in tensordict.keys():  # noqa: SIM118 — a tensordict iterates over rows, not keys
             raise ConfigError("A batch steps all of its lanes. Use rollout(..., break_when_any_done=False) instead.")
         obs, reward, terminated, truncated, info = self.batch.step(tensordict["action"].cpu().numpy())
-        data = self._tensordict(obs, info)
-        flags = {"terminated": terminated, "truncated": truncated, "done": terminated | truncated}
-        for name, column in {**flags, "reward": reward}.items():
-            data.set(name, torch.from_numpy(column[:, None]).to(self.device))
-        return data
+        done = terminated | truncated
+        columns = {"reward": reward, "terminated": terminated, "truncated": truncated, "done": done}
+        outcome = {name: torch.from_numpy(column[:, None]) for name, column in columns.items()}
+        return self._fields(obs, info), outcome, done
 
-    def _tensordict(self, obs: Tree, info: dict[str, Any]) -> TensorDict:
+    def _fields(self, obs: Tree, info: dict[str, Any]) -> dict[str, Any]:
+        """What a policy sees, as tensors on the CPU."""
         fields = dict(obs) if self._is_dict else {"observation": obs}
         if self.batch.has_action_mask:
             fields["action_mask"] = info["action_mask"]
-        return TensorDict(_tensors(fields), batch_size=self.batch_size, device=self.device)
+        return _tensors(fields)
 
     def close(self, *, raise_if_closed: bool = True) -> None:
         self.batch.close()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from shoal.errors import ConfigError, missing_extra
+from shoal.cluster.probe import speaks_grpc
+from shoal.errors import ConfigError, RunError, missing_extra
 
 LOOPBACK = "127.0.0.1"
 CONNECT_S = 5.0
@@ -52,21 +52,36 @@ def start_local(num_cpus: int, fragment_bytes: int = 0) -> Iterator[None]:
     folder = tempfile.mkdtemp(
         prefix="shoal-ray-", dir="/tmp" if os.path.isdir("/tmp") else None
     )  # sockets: short names
+    options = {
+        "address": "local",
+        "num_cpus": num_cpus,
+        "include_dashboard": False,
+        "object_store_memory": max(100 * _MEGABYTE, 3 * num_cpus * fragment_bytes),
+        "log_to_driver": False,
+        "logging_level": "ERROR",
+        "_node_ip_address": LOOPBACK,
+        "_temp_dir": folder,
+    }
     try:
-        ray.init(
-            address="local",
-            num_cpus=num_cpus,
-            include_dashboard=False,
-            object_store_memory=max(100 * _MEGABYTE, 3 * num_cpus * fragment_bytes),
-            log_to_driver=False,
-            logging_level="ERROR",
-            _node_ip_address=LOOPBACK,
-            _temp_dir=folder,
-        )
+        _start(ray, options)
         yield
     finally:
         ray.shutdown()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _start(ray: Any, options: dict[str, Any]) -> None:
+    """`ray.init`, once more if Ray's own processes did not come up within the half minute that it gives them."""
+    try:
+        ray.init(**options)
+    except Exception as error:  # Ray raises nothing more special
+        if "timed out during startup" not in str(error):
+            raise
+        ray.shutdown()
+        try:
+            ray.init(**options)
+        except Exception as again:
+            raise RunError(f"Ray did not start, the machine may be too busy: {str(again).splitlines()[0]}") from again
 
 
 def ray_address() -> str:
@@ -86,22 +101,15 @@ def connect(address: str) -> None:
 
 
 def _check_server(address: str) -> None:
-    """Ray itself would wait for more than a minute: see first that somebody there speaks HTTP/2, as its servers do."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdigit():
         raise ConfigError(f"--ray-address {address!r} is no address. Use HOST:PORT, or auto.")
     try:
-        with socket.create_connection((host, int(port)), timeout=CONNECT_S) as there:
-            if os.environ.get("RAY_USE_TLS", "0") != "0":
-                return
-            there.sendall(_PREFACE + _SETTINGS)
-            answer = there.recv(9)
+        is_ray = os.environ.get("RAY_USE_TLS", "0") != "0" or speaks_grpc(host, int(port), CONNECT_S)
     except OSError as error:
         raise ConfigError(f"Nobody answers at {address!r} ({error.strerror or error}). {_REMEDY}") from None
-    if len(answer) < 4 or answer[3] != _SETTINGS[3]:
+    if not is_ray:
         raise ConfigError(f"What answers at {address!r} is no Ray cluster. {_REMEDY}")
 
 
 _REMEDY = "Start a cluster with `ray start --head`, or leave --ray-address out."
-_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-_SETTINGS = b"\0\0\0\4\0\0\0\0\0"  # an empty frame of settings, which is how both sides of HTTP/2 begin

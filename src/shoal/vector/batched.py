@@ -10,7 +10,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from shoal.errors import LaneFault, StateError
+from shoal.errors import ConfigError, LaneFault, StateError
 from shoal.vector.batch import Array, Batch, State, Step, Tree
 from shoal.vector.lane_rng import LaneRng
 from shoal.vector.spaces import as_actions, assign_tree, check_action_range, copy_tree, index_tree
@@ -91,7 +91,10 @@ class Batched(Batch):
 
     def action_mask(self) -> Array:
         """[B, A] bool, True = allowed now. Only called with `has_action_mask=True`."""
-        raise NotImplementedError(f"{type(self).__name__} has has_action_mask=True but no action_mask().")
+        raise ConfigError(
+            f"{type(self).__name__} has has_action_mask=True but no action_mask(). Write one that returns "
+            f"[{self.num_envs}, actions] booleans, or leave has_action_mask out."
+        )
 
     def inform(self) -> dict[str, Array]:
         """Named infos of the state as it is now, each [B, ...]."""

@@ -21,8 +21,8 @@ from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 from ray.rllib.env.single_agent_episode import SingleAgentEpisode
 
 from shoal.bridges.rllib.lanes import Cut
-from shoal.bridges.rllib.learner import value_pass
 from shoal.bridges.rllib.targets import episode_rows, join, lane_rows, lane_targets, standardise
+from shoal.bridges.rllib.train_batch import value_pass
 from shoal.bridges.rllib.trajectory import Trajectory
 
 GAMMA, LAMBDA = 0.9, 0.8

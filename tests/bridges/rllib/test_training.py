@@ -150,21 +150,23 @@ def test_two_learners_train_every_row(mode):
 
 @pytest.mark.slow
 def test_cartpole_is_learned_equally_well_per_step_from_five_seeds():
-    """Steps to a mean return of 120, by mode. `packed_vec` is `columnar` bit for bit, see above."""
-    reached = {mode: [steps_to(120.0, mode, seed) for seed in range(5)] for mode in ("columnar", "vec")}
+    """Steps until the mean return is 400, by mode."""
+    reached = {mode: [steps_to(400.0, mode, seed) for seed in range(5)] for mode in ("vec", "packed_vec", "columnar")}
     print(reached)
-    columnar, vec = (np.median(steps) for steps in reached.values())
-    assert max(columnar, vec) <= 1.5 * min(columnar, vec)
-    assert max(map(max, reached.values())) <= 30 * 4096
+    assert reached["packed_vec"] == reached["columnar"]
+    medians = [np.median(steps) for steps in reached.values()]
+    assert max(medians) <= 1.4 * min(medians)
+    for steps in reached.values():
+        assert sum(needed <= 130_000 for needed in steps) >= 4
 
 
 def steps_to(goal, mode, seed):
     algo = ppo_config(
         "cartpole", mode=mode, num_envs=64, train_batch_size=4096, minibatch_size=512, num_epochs=6, seed=seed,
-        lr=1e-3, gamma=0.99, lambda_=0.95, clip_param=0.2, vf_clip_param=1e9, vf_loss_coeff=0.01, grad_clip=0.5,
-        use_kl_loss=False,
+        model={"vf_share_layers": False}, lr=1e-3, gamma=0.99, lambda_=0.95, clip_param=0.2, vf_clip_param=1e9,
+        vf_loss_coeff=0.5, grad_clip=0.5, use_kl_loss=False,
     ).build_algo()  # fmt: skip
-    iterations = (n for n in range(1, 31) if algo.train()["env_runners"]["episode_return_mean"] >= goal)
-    steps = 4096 * next(iterations, 31)
+    iterations = (n for n in range(1, 41) if algo.train()["env_runners"]["episode_return_mean"] >= goal)
+    steps = 4096 * next(iterations, 41)
     algo.stop()
     return steps

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import time
 from typing import Any
 
-from shoal.bench.trainers import Trainer, Work
+from shoal.bench.trainers import Stopwatch, Trainer, Work
 
 
 def start(work: Work, variant: str = "columnar") -> Trainer:
@@ -36,29 +35,16 @@ def start(work: Work, variant: str = "columnar") -> Trainer:
         entropy_coeff=work.entropy,
         grad_clip=0.5,
     ).build_algo()
-    sampling = _Stopwatch(algo.env_runner.sample)
+    sampling = Stopwatch(algo.env_runner.sample)
     algo.env_runner.sample = sampling
     latest: dict[str, Any] = {}
 
     def iterate(iterations: int) -> None:
-        sampling.cpu = 0.0
+        sampling.seconds = 0.0
         for _ in range(iterations):
             latest.update(algo.train())
 
     def recent_return() -> float:
         return float(latest["env_runners"].get("episode_return_mean", 0.0))
 
-    return Trainer(iterate, recent_return, extras=lambda: {"sampling_cpu": sampling.cpu})
-
-
-class _Stopwatch:
-    """CPU seconds inside a function."""
-
-    def __init__(self, function: Any) -> None:
-        self.function, self.cpu = function, 0.0
-
-    def __call__(self, **options: Any) -> Any:
-        began = time.process_time()
-        result = self.function(**options)
-        self.cpu += time.process_time() - began
-        return result
+    return Trainer(iterate, recent_return, extras=lambda: {"sampling_cpu": sampling.seconds})

@@ -10,7 +10,7 @@ import numpy as np
 
 from shoal.agents.config import PPOConfig
 from shoal.agents.ppo import PPO
-from shoal.bench.trainers import Trainer, Work
+from shoal.bench.trainers import Stopwatch, Trainer, Work
 from shoal.registry import make
 from shoal.training.config import TrainConfig
 from shoal.training.hooks import Hooks
@@ -46,19 +46,6 @@ class Pause:
         return "paused" if self.left < 0 else None
 
 
-class _Stopwatch:
-    """Counts the seconds inside a function."""
-
-    def __init__(self, function: Any) -> None:
-        self.function, self.seconds = function, 0.0
-
-    def __call__(self, *args: Any) -> Any:
-        began = perf_counter()
-        result = self.function(*args)
-        self.seconds += perf_counter() - began
-        return result
-
-
 def start(work: Work) -> Trainer:
     """A loop that pauses; also reports which share of the time was environment and network arithmetic."""
     algo = PPOConfig(
@@ -72,9 +59,10 @@ def start(work: Work) -> Trainer:
     loop = Loop(batch, agent, config, run, Hooks(stop_rules=(pause,)))
     assert agent.compiled is not None
     network: Any = agent.compiled.network
-    acting, learning, stepping = map(_Stopwatch, (network.act, network.gradient, batch.step_into))
+    timed = (network.act, network.gradient, batch.step_into)
+    acting, learning, stepping = (Stopwatch(function, perf_counter) for function in timed)
     network.act, network.gradient = acting, learning
-    batch.step_into = stepping  # type: ignore[method-assign, assignment]
+    batch.step_into = stepping  # type: ignore[method-assign]
     began = [perf_counter()]
 
     def iterate(iterations: int) -> None:

@@ -25,7 +25,9 @@ def start(work: Work, variant: str = "shoal") -> Trainer:
         spec=envs.action_spec, in_keys=["logits"], distribution_class=torch.distributions.Categorical,
         return_log_prob=True,
     )  # fmt: skip
-    batches = iter(Collector(envs, policy, frames_per_batch=work.batch_size, total_frames=-1))
+    # rows need no number of their episode: to count those would take TorchRL longer than to step Shoal's lanes
+    collector = Collector(envs, policy, frames_per_batch=work.batch_size, total_frames=-1, track_traj_ids=False)
+    batches = iter(collector)
 
     def iterate(iterations: int) -> None:
         for _ in range(iterations):
@@ -41,5 +43,10 @@ def _environments(variant: str, num_envs: int) -> Any:
         from shoal.bridges.torchrl import ShoalEnv
 
         return ShoalEnv("cartpole", num_envs, num_threads=1)
-    kind = {"serial": SerialEnv, "parallel": ParallelEnv}[variant]
-    return kind(num_envs, lambda: GymEnv("CartPole-v1", categorical_action_encoding=True))
+
+    def make() -> Any:
+        return GymEnv("CartPole-v1", categorical_action_encoding=True)
+
+    if variant == "serial":
+        return SerialEnv(num_envs, make)
+    return ParallelEnv(num_envs, make, mp_start_method="fork")  # spawned, each would first load torch for seconds

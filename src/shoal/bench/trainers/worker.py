@@ -1,7 +1,7 @@
 """`python -m shoal.bench.trainers.worker MODULE[:VARIANT] WORK`: train on demand, one JSON line in and one out.
 
 In: {"iterations": N}, and {"seed": S} to begin anew first. Out: environment steps, wall seconds, CPU seconds of all
-threads, mean return, and the most memory it ever had.
+threads and child processes, mean return, and the most memory it ever had.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import time
 from dataclasses import replace
 from functools import partial
 
+from shoal.bench.child import cpu_seconds
 from shoal.bench.trainers import Work
 
 
@@ -33,9 +34,9 @@ def main() -> None:
                 trainer.restart(order["seed"])
             else:
                 trainer = start(replace(work, seed=order["seed"]))
-        wall, cpu = time.perf_counter(), time.process_time()
+        wall, cpu = time.perf_counter(), cpu_seconds()
         trainer.iterate(order["iterations"])
-        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        wall, cpu = time.perf_counter() - wall, cpu_seconds() - cpu
         steps = order["iterations"] * work.batch_size
         answer = {"steps": steps, "wall": wall, "cpu": cpu, "return": trainer.recent_return(), **trainer.extras()}
         answer["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

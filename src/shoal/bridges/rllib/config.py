@@ -8,7 +8,6 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.vector import AutoresetMode
 from ray.rllib.algorithms.ppo import PPOConfig
-from ray.rllib.connectors.module_to_env import GetActions
 from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 from ray.rllib.env.single_agent_env_runner import SingleAgentEnvRunner
@@ -19,13 +18,20 @@ from shoal.bridges.rllib.connectors import LaneActions, PackedObs, StackedObs
 from shoal.bridges.rllib.envs import ENV_NAME, MODES, make_env
 from shoal.bridges.rllib.lanes import lane_observation_space
 from shoal.bridges.rllib.learner import LaneLearner, VecLearner
-from shoal.bridges.rllib.modules import MaskedPPOModule
+from shoal.bridges.rllib.modules import LanePPOModule, MaskedPPOModule
 from shoal.bridges.rllib.runners import ColumnarEnvRunner, PackedEnvRunner
 from shoal.bridges.rllib.spaces import policy_space
 from shoal.errors import ConfigError
 from shoal.vector.batch import check_autoreset_mode
 
 EVALUATION_LANES = 64
+FAULT_TOLERANCE: dict[str, Any] = {
+    "restart_failed_env_runners": True,
+    "delay_between_env_runner_restarts_s": 5,
+    "num_consecutive_env_runner_failures_tolerance": 10,
+    "env_runner_restore_timeout_s": 300,
+    "restart_failed_sub_environments": True,
+}
 
 
 def ppo_config(
@@ -69,7 +75,8 @@ def ppo_config(
     mode = _pick_mode(mode, model, callbacks)
     runners, learners = max(1, num_env_runners), max(1, num_learners)
     num_steps = check_sizes(mode, num_envs, train_batch_size, minibatch_size, runners, learners)
-    spec, same_step = _module_spec(world, mode, model, options)
+    ours = mode != "vec" or (fast_connectors and not model.get("use_lstm"))
+    spec, same_step = _module_spec(world, mode, model, options, ours)
     register_env(ENV_NAME, make_env)  # again: a Ray that was started since does not know it
     config = PPOConfig().environment(ENV_NAME, env_config=_env_config(world, mode, num_envs, options, same_step))
     config.env_runners(
@@ -78,25 +85,16 @@ def ppo_config(
         num_envs_per_env_runner=1 if mode == "packed_vec" else num_envs,
         rollout_fragment_length=num_steps,
     )
+    share = train_batch_size // learners
     config.training(
-        train_batch_size_per_learner=train_batch_size // learners,
-        minibatch_size=minibatch_size,
-        num_epochs=num_epochs,
-        **training,
+        train_batch_size_per_learner=share, minibatch_size=minibatch_size, num_epochs=num_epochs, **training
     )
-    config.learners(num_learners=num_learners)
-    config.rl_module(rl_module_spec=spec)
-    config.debugging(seed=seed, log_level="ERROR")
+    config.learners(num_learners=num_learners).rl_module(rl_module_spec=spec)
+    config.debugging(seed=seed, log_level="ERROR").fault_tolerance(**FAULT_TOLERANCE)
     if callbacks is not None:
         config.callbacks(callbacks)
-    config.fault_tolerance(
-        restart_failed_env_runners=True,
-        delay_between_env_runner_restarts_s=5,
-        num_consecutive_env_runner_failures_tolerance=10,
-        env_runner_restore_timeout_s=300,
-        restart_failed_sub_environments=True,
-    )
-    _use_connectors(config, mode, spec, fast_connectors and not model.get("use_lstm"))
+    if ours:
+        _use_connectors(config, mode, spec)
     if evaluate_every:
         _evaluate(config, world, options, evaluate_every, evaluation_episodes)
     return config
@@ -141,15 +139,20 @@ def _pick_mode(mode: str, model: dict[str, Any], callbacks: Any) -> str:
     return mode
 
 
-def _module_spec(world: Any, mode: str, model: dict[str, Any], options: dict[str, Any]) -> tuple[RLModuleSpec, bool]:
-    """The network for one lane, and whether the lanes of this mode begin anew within the same step."""
+def _module_spec(
+    world: Any, mode: str, model: dict[str, Any], options: dict[str, Any], ours: bool
+) -> tuple[RLModuleSpec, bool]:
+    """The network for one lane, and whether the lanes of this mode begin anew within the same step.
+
+    `ours`: as `LanePPOModule` rather than RLlib's own.
+    """
     wanted = AutoresetMode.NEXT_STEP if mode == "vec" else AutoresetMode.SAME_STEP
     autoreset = check_autoreset_mode(options.get("autoreset_mode", wanted))
     others = {key: value for key, value in options.items() if key != "autoreset_mode"}
     batch = batch_for(world, 1, autoreset, others)
     try:
         spec = RLModuleSpec(
-            module_class=MaskedPPOModule if batch.has_action_mask else None,
+            module_class=MaskedPPOModule if batch.has_action_mask else LanePPOModule if ours else None,
             observation_space=lane_observation_space(batch),
             action_space=policy_space(batch.single_action_space),
             model_config=DefaultModelConfig(**{"fcnet_hiddens": [64, 64], **model}),
@@ -163,10 +166,8 @@ def _env_config(world: Any, mode: str, num_envs: int, options: dict[str, Any], s
     return {"world": world, "mode": mode, "lanes": num_envs, "options": options, "same_step": same_step}
 
 
-def _use_connectors(config: PPOConfig, mode: str, spec: RLModuleSpec, fast: bool) -> None:
-    """Runner, learner and connectors of the mode; RLlib's own where nothing of ours applies."""
-    if mode == "vec" and not fast:
-        return
+def _use_connectors(config: PPOConfig, mode: str, spec: RLModuleSpec) -> None:
+    """Runner, learner and connectors of ours, for the mode."""
     kinds = {"vec": SingleAgentEnvRunner, "packed_vec": PackedEnvRunner, "columnar": ColumnarEnvRunner}
     spaces: dict[str, Any] = {"observation_space": spec.observation_space, "action_space": spec.action_space}
     config.env_runners(
@@ -192,7 +193,7 @@ def _observing(
 def _acting(
     env: Any, spaces: Any, *, packed: bool, normalize: bool, clip: bool, action_space: gym.Space, **_: Any
 ) -> list[Any]:
-    return [GetActions(), LaneActions(lane_space=action_space, normalize=normalize, clip=clip, packed=packed)]
+    return [LaneActions(lane_space=action_space, normalize=normalize, clip=clip, packed=packed)]
 
 
 def _evaluate(config: PPOConfig, world: Any, options: dict[str, Any], every: int, episodes: int) -> None:

@@ -88,7 +88,8 @@ class PackedLanes(LaneEnv):
             infos[CUT] = np.empty(1, object)
             infos[CUT][0] = moved.cut
         never = np.zeros(1, np.bool_)
-        return self._row(*moved[:4]), moved.reward.mean(keepdims=True), never, never, infos
+        mean = np.add.reduce(moved.reward, keepdims=True) / self.lanes.num_envs
+        return self._row(*moved[:4]), mean, never, never, infos
 
     def _row(self, obs: Tree, reward: np.ndarray, terminated: np.ndarray, truncated: np.ndarray) -> Tree:
         row = {"states": obs, "rewards": reward, "terminateds": terminated, "truncateds": truncated}

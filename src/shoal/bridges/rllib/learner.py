@@ -1,97 +1,54 @@
-"""The learner's side: connectors that turn what the runners send into PPO's train batch, and learners with them."""
+"""Learners: RLlib's PPO on the train batches of our connectors, with little Python around each minibatch."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-import numpy as np
 import torch
 from ray.rllib.algorithms.ppo.torch.ppo_torch_learner import PPOTorchLearner
-from ray.rllib.connectors.connector_v2 import ConnectorV2
-from ray.rllib.core import DEFAULT_MODULE_ID
+from ray.rllib.core import ALL_MODULES, DEFAULT_MODULE_ID
 from ray.rllib.core.columns import Columns
-from ray.rllib.evaluation.postprocessing import Postprocessing
+from ray.rllib.core.distribution.torch.torch_distribution import TorchCategorical
+from ray.rllib.core.learner.training_data import TrainingData
+from ray.rllib.utils.metrics import (
+    MODULE_TRAIN_BATCH_SIZE_MEAN,
+    NUM_ENV_STEPS_TRAINED,
+    NUM_ENV_STEPS_TRAINED_LIFETIME,
+    NUM_MODULE_STEPS_TRAINED,
+    NUM_MODULE_STEPS_TRAINED_LIFETIME,
+    WEIGHTS_SEQ_NO,
+)
+from torch import Tensor
+from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
-from shoal.bridges.rllib.connectors import to_tensors
-from shoal.bridges.rllib.targets import Rows, Values, episode_rows, join, lane_rows, standardise
-from shoal.bridges.rllib.trajectory import Trajectory, read_packed
+from shoal.bridges.rllib.categorical import Terms, ppo_loss
+from shoal.bridges.rllib.train_batch import EpisodesToBatch, LanesToBatch, TrainBatch
 from shoal.vector.spaces import index_tree
 
-VALUE_ROWS = 2**18  # rows of one value pass, so that its activations stay small
-
-
-class TrainBatch(ConnectorV2):
-    """Base of the learner connectors: rows with targets -> shuffled tensors under PPO's names."""
-
-    def __init__(
-        self,
-        input_observation_space: Any = None,
-        input_action_space: Any = None,
-        *,
-        gamma: float,
-        lambda_: float,
-        same_step: bool = False,
-        keep_skipped: bool = False,
-    ):
-        super().__init__(input_observation_space, input_action_space)
-        self.gamma, self.lambda_, self.same_step, self.keep_skipped = gamma, lambda_, same_step, keep_skipped
-
-    def rows(self, episodes: list[Any], values: Values) -> Rows:
-        raise NotImplementedError
-
-    def __call__(self, *, rl_module: Any, episodes: list[Any], **kwargs: Any) -> dict[str, Any]:
-        # with several learners the module comes wrapped for the exchange of gradients, which has no value function
-        module = rl_module[DEFAULT_MODULE_ID].unwrapped()
-        device = next(module.parameters()).device
-        rows = self.rows(episodes, lambda obs: value_pass(module, obs, device))
-        columns = {
-            Columns.OBS: rows.obs,
-            Columns.ACTIONS: rows.action,
-            Columns.ACTION_LOGP: rows.log_prob,
-            Columns.ACTION_DIST_INPUTS: rows.dist_inputs,
-            Postprocessing.ADVANTAGES: standardise(rows.advantage, rows.skip),
-            Postprocessing.VALUE_TARGETS: rows.target,
-        }
-        if rows.skip is not None:
-            columns[Columns.LOSS_MASK] = ~rows.skip
-        # RLlib does not shuffle the first epoch, and rows in order would make a minibatch of one moment in time
-        order = torch.randperm(len(rows.target), device=device)
-        return {DEFAULT_MODULE_ID: index_tree(to_tensors(columns, device), order)}
-
-
-class LanesToBatch(TrainBatch):
-    """`packed_vec` and `columnar`: packed episodes or trajectories."""
-
-    def rows(self, episodes: list[Any], values: Values) -> Rows:
-        trajectories = (e if isinstance(e, Trajectory) else read_packed(e, self.same_step) for e in episodes)
-        parts = [lane_rows(trajectory, values, self.gamma, self.lambda_) for trajectory in trajectories]
-        return join(parts, self.keep_skipped)
-
-
-class EpisodesToBatch(TrainBatch):
-    """`vec`: RLlib's own episodes."""
-
-    def rows(self, episodes: list[Any], values: Values) -> Rows:
-        return episode_rows(episodes, values, self.gamma, self.lambda_)
-
-
-@torch.no_grad()
-def value_pass(module: Any, obs: Any, device: Any) -> np.ndarray:
-    """Values [R] of observations [R, ...]."""
-    size = len(next(iter(obs.values())) if isinstance(obs, dict) else obs)
-    parts = []
-    for start in range(0, size, VALUE_ROWS):
-        part = to_tensors(index_tree(obs, slice(start, start + VALUE_ROWS)), device)
-        parts.append(module.compute_values({Columns.OBS: part}).float().cpu().numpy())
-    return np.concatenate(parts) if len(parts) > 1 else parts[0]
+TRAINED = (
+    (DEFAULT_MODULE_ID, NUM_MODULE_STEPS_TRAINED, NUM_MODULE_STEPS_TRAINED_LIFETIME),
+    (ALL_MODULES, NUM_MODULE_STEPS_TRAINED, NUM_MODULE_STEPS_TRAINED_LIFETIME),
+    (ALL_MODULES, NUM_ENV_STEPS_TRAINED, NUM_ENV_STEPS_TRAINED_LIFETIME),
+)
+"""Where RLlib counts rows trained: of this update, and ever."""
 
 
 class VecLearner(PPOTorchLearner):
-    """PPO on RLlib's episodes, with targets for all of them at once."""
+    """PPO on RLlib's episodes: targets of all of them at once, and an update that costs little besides arithmetic.
+
+    Loss, clipping and optimizer are those of RLlib's learner. It logs every minibatch, of which the last is kept; here
+    only the last is logged.
+    """
 
     connector: type[TrainBatch] = EpisodesToBatch
     config: Any
+    module: Any
+    metrics: Any
+    _module: Any
     _learner_connector: Any
+    _terms: Terms | None = None  # of the newest minibatch
+    _norm: Tensor | None = None  # of all gradients of the newest minibatch
 
     def build(self) -> None:
         super().build()
@@ -105,36 +62,103 @@ class VecLearner(PPOTorchLearner):
             )
         )
 
+    def configure_optimizers_for_module(self, module_id: str, config: Any = None) -> None:
+        """RLlib's Adam, in one call for all parameters."""
+        params = self.get_parameters(self._module[module_id])
+        optimizer = torch.optim.Adam(params, fused=True)
+        self.register_optimizer(module_id=module_id, optimizer=optimizer, params=params, lr_or_lr_schedule=config.lr)
+
+    def update(  # type: ignore[override]  # what LearnerGroup passes
+        self,
+        *,
+        training_data: TrainingData,
+        timesteps: dict[str, Any] | None = None,
+        num_total_minibatches: int = 0,
+        num_epochs: int = 1,
+        minibatch_size: int | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Shuffled passes over the samples of `training_data`, in minibatches."""
+        self.before_gradient_based_update(timesteps=timesteps or {})
+        training_data.solve_refs()
+        self._weights_seq_no += 1
+        columns = self._learner_connector(
+            rl_module=self.module, batch={}, episodes=training_data.episodes, shared_data={}, metrics=self.metrics
+        )[DEFAULT_MODULE_ID]
+        rows = len(columns[Columns.ACTIONS])
+        count = self.num_minibatches(rows, minibatch_size or rows, num_epochs, num_total_minibatches)
+        order = minibatch_rows(rows, minibatch_size or rows, count).to(columns[Columns.ACTIONS].device)
+        loss: dict[str, Tensor] = {}
+        for which in order:
+            _, loss, _ = self._update({DEFAULT_MODULE_ID: index_tree(columns, which)})
+        self._log_update(loss, order)
+        self.after_gradient_based_update(timesteps=timesteps or {})
+        return self.metrics.reduce()
+
+    def num_minibatches(self, rows: int, size: int, epochs: int, of_group: int) -> int:
+        """Learners in a group must do equally many, or they would wait for each other's gradients for ever."""
+        return of_group or math.ceil(epochs * rows / size)
+
+    def compute_loss_for_module(self, *, module_id: str, config: Any, batch: Any, fwd_out: Any) -> Any:
+        module = self.module[module_id].unwrapped()
+        if module.get_train_action_dist_cls() is not TorchCategorical or not config.use_critic:
+            return super().compute_loss_for_module(module_id=module_id, config=config, batch=batch, fwd_out=fwd_out)
+        value = module.compute_values(batch, embeddings=fwd_out.get(Columns.EMBEDDINGS))
+        entropy_coeff = self.entropy_coeff_schedulers_per_module[module_id].get_current_value()
+        kl_coeff = self.curr_kl_coeffs_per_module[module_id]
+        dist_inputs = fwd_out[Columns.ACTION_DIST_INPUTS]
+        loss, self._terms = ppo_loss(batch, dist_inputs, value, config, entropy_coeff, kl_coeff)
+        return loss
+
+    def postprocess_gradients(self, gradients_dict: Any) -> Any:
+        """RLlib's clipping by the global norm, for all parameters at once; other kinds are left to it."""
+        if self.config.grad_clip and self.config.grad_clip_by != "global_norm":
+            self._norm = None
+            return super().postprocess_gradients(gradients_dict)
+        self._norm = get_total_norm([gradient for gradient in gradients_dict.values() if gradient is not None])
+        if self.config.grad_clip:
+            clip_grads_with_norm_(list(self._params.values()), self.config.grad_clip, self._norm)
+        return gradients_dict
+
+    def apply_gradients(self, gradients_dict: Any) -> None:
+        """A step of the optimizer; what RLlib does about gradients that are not finite is left to it."""
+        plain = self._grad_scalers is None and self._lr_scheduler_classes is None
+        if plain and self._norm is not None and torch.isfinite(self._norm):
+            self.get_optimizer().step()
+        else:
+            super().apply_gradients(gradients_dict)
+
+    def _log_update(self, loss: dict[str, Tensor], order: Tensor) -> None:
+        log = self.metrics.log_value
+        for module_id, value in loss.items():
+            log((module_id, self.TOTAL_LOSS_KEY), value, window=1)
+        if self._terms is not None:
+            self.metrics.log_dict(self._terms(), key=DEFAULT_MODULE_ID, window=1)
+            self._terms = None  # and with it the minibatch
+        if self._norm is not None:
+            log((DEFAULT_MODULE_ID, "gradients_default_optimizer_global_norm"), self._norm, window=1)
+        log((DEFAULT_MODULE_ID, WEIGHTS_SEQ_NO), self._weights_seq_no, window=1)
+        log((DEFAULT_MODULE_ID, MODULE_TRAIN_BATCH_SIZE_MEAN), order.shape[1], reduce="mean")
+        for group, now, ever in TRAINED:
+            log((group, now), order.numel(), reduce="sum")
+            log((group, ever), order.numel(), reduce="lifetime_sum", with_throughput=True)
+
 
 class LaneLearner(VecLearner):
-    """PPO on lanes. Steps are counted as the lanes' own, not as rows of a packed episode."""
+    """PPO on lanes."""
 
     connector = LanesToBatch
 
-    def _make_batch_if_necessary(self, training_data: Any) -> Any:
-        batch = super()._make_batch_if_necessary(training_data)
-        if training_data.episodes is not None:
-            batch.count = sum(map(num_samples, training_data.episodes))
-        return batch
-
-    def _create_iterator_if_necessary(
-        self, *, training_data: Any, num_total_minibatches: int = 0, num_epochs: int = 1, minibatch_size: Any = None,
-        **kwargs: Any,
-    ) -> Any:  # fmt: skip
-        # The group counts minibatches by len(episode), which is T for T * N packed samples: almost none would be
-        # trained. All learners hold equally many, so each finds the same number here and none waits for the others.
-        if num_total_minibatches and minibatch_size:
-            samples = sum(map(num_samples, training_data.episodes))
-            num_total_minibatches = max(1, num_epochs * samples // minibatch_size)
-        return super()._create_iterator_if_necessary(
-            training_data=training_data,
-            num_total_minibatches=num_total_minibatches,
-            num_epochs=num_epochs,
-            minibatch_size=minibatch_size,
-            **kwargs,
-        )
+    def num_minibatches(self, rows: int, size: int, epochs: int, of_group: int) -> int:
+        # The group counts by len(episode), which is T for T * N packed samples: almost none would be trained. All
+        # learners hold equally many rows here, so each finds the same number by itself.
+        return super().num_minibatches(rows, size, epochs, 0)
 
 
-def num_samples(episode: Any) -> int:
-    """Environment steps of a trajectory or of a packed episode."""
-    return len(episode) if isinstance(episode, Trajectory) else len(episode) * len(episode.get_actions(0))
+def minibatch_rows(rows: int, size: int, count: int) -> Tensor:
+    """[count, size] which rows are in which minibatch: shuffled passes over all rows, laid end to end and cut.
+
+    The last minibatch is filled from a further pass, as RLlib has it.
+    """
+    passes = [torch.randperm(rows) for _ in range(math.ceil(count * size / rows))]
+    return torch.cat(passes)[: count * size].reshape(count, size)

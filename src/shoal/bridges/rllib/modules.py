@@ -1,4 +1,4 @@
-"""RLlib's standard PPO network for lanes that forbid actions."""
+"""RLlib's standard PPO network on lanes, and where they forbid actions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ from ray.rllib.utils.torch_utils import FLOAT_MIN
 from shoal.bridges.rllib.lanes import ACTION_MASK, OBSERVATIONS
 
 
-class MaskedPPOModule(DefaultPPOTorchRLModule):
+class LanePPOModule(DefaultPPOTorchRLModule):
+    """RLlib's network, which stays in the mode it is in: RLlib asks for one around every forward pass."""
+
+    def train(self, mode: bool = True) -> LanePPOModule:
+        return super().train(mode) if mode != self.training else self
+
+
+class MaskedPPOModule(LanePPOModule):
     """Sees `observations`; logits of actions that `action_mask` forbids become as small as a number can be."""
 
     def __init__(self, *, observation_space: Any, **kwargs: Any) -> None:

@@ -11,7 +11,7 @@ from ray.rllib.core.columns import Columns
 from ray.rllib.env.single_agent_env_runner import SingleAgentEnvRunner
 from ray.rllib.utils.metrics import RLMODULE_INFERENCE_TIMER
 
-from shoal.bridges.rllib.connectors import for_env, to_tensors
+from shoal.bridges.rllib.connectors import UntimedPipeline, drawn_actions, for_env, to_tensors
 from shoal.bridges.rllib.lanes import Lanes
 from shoal.bridges.rllib.trajectory import Trajectory
 from shoal.errors import ConfigError
@@ -25,6 +25,11 @@ class LaneEnvRunner(SingleAgentEnvRunner):
 
     env: Any
     module: Any
+
+    def make_module(self) -> None:
+        super().make_module()
+        if self.module is not None:
+            self.module.eval()  # once: it is never trained here
 
     @property
     def lanes(self) -> Lanes:
@@ -49,6 +54,11 @@ class LaneEnvRunner(SingleAgentEnvRunner):
 
 class PackedEnvRunner(LaneEnvRunner):
     """RLlib's loop over the one packed environment."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._env_to_module = UntimedPipeline.of(self._env_to_module)
+        self._module_to_env = UntimedPipeline.of(self._module_to_env)
 
     def _sample(self, **kwargs: Any) -> list[Any]:
         samples = super()._sample(**kwargs)
@@ -133,15 +143,5 @@ class ColumnarEnvRunner(LaneEnvRunner):
         with self.metrics.log_time(RLMODULE_INFERENCE_TIMER):
             batch = {Columns.OBS: to_tensors(obs, self._device)}
             output = self.module.forward_exploration(batch) if explore else self.module.forward_inference(batch)
-        kind = self.module.get_exploration_action_dist_cls() if explore else self.module.get_inference_action_dist_cls()
-        dist = kind.from_logits(output[Columns.ACTION_DIST_INPUTS])
-        if not explore:
-            dist = dist.to_deterministic()
-        action = dist.sample()
-        drawn = {
-            Columns.ACTIONS: action,
-            Columns.ACTION_LOGP: dist.logp(action),
-            Columns.ACTION_DIST_INPUTS: output[Columns.ACTION_DIST_INPUTS],
-        }
-        arrays = {key: tensor.cpu().numpy() for key, tensor in drawn.items()}
+        arrays = drawn_actions(self.module, output[Columns.ACTION_DIST_INPUTS], explore)
         return for_env(arrays[Columns.ACTIONS], space, config.normalize_actions, config.clip_actions), arrays
