@@ -91,6 +91,31 @@ def test_the_discrete_soft_value_is_the_expectation_over_actions():
     assert not torch.equal(agent.critics_adam.flat, before)
 
 
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_forbidden_actions_have_no_part_in_what_a_discrete_actor_learns(mirrored):
+    """Where an action is forbidden its logit gets no gradient, and its value reaches neither actor nor target."""
+    agent = make(gym.spaces.Discrete(3), temperature=0.3)
+    at = agent.columns
+    rows, _ = draw_rows(agent)
+    rows[:, at.action] = 0.0
+    rows[:, at.mask] = rows[:, at.next_mask] = torch.tensor([1.0, 0.0, 1.0])
+    if mirrored:
+        agent.mirror = Mirror(np.ones(3, np.float32), np.array([0, 2, 1]))
+        agent._reflect(rows, agent.mirror)
+    forbidden = 2 if mirrored else 1
+    others = [k for k in range(3) if k != forbidden]
+    bias = agent.actor.biases[-1]
+    before = bias.detach().clone()
+    with torch.no_grad():  # a tempting value that must not be seen
+        for critics in (agent.critics, agent.target_critics):
+            critics.biases[-1][..., forbidden] += 1e4
+    errors = agent._learn(rows, None, torch.empty(2 * len(rows), 0))
+    moved = (bias.detach() != before)[0, 0]
+    assert not moved[forbidden]
+    assert moved[others].all()
+    assert errors.max() < 100
+
+
 def test_actions_fill_the_box_and_deterministic_ones_repeat():
     agent = make()
     obs = 3 * np.random.default_rng(0).normal(size=(500, 3)).astype(np.float32)

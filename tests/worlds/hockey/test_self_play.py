@@ -218,7 +218,9 @@ def test_a_won_game_pays_a_bonus_to_the_steps_that_led_to_it():
     zeros, nothing = np.zeros((6, 2), np.float32), np.zeros((6, 2, 1), np.float32)
     terminated = np.zeros((6, 2), np.bool_)
     terminated[4] = True
-    steps = Steps(nothing, nothing, zeros.copy(), terminated, ~terminated & False, nothing, nothing, ~terminated)
+    steps = Steps(
+        nothing, nothing, zeros.copy(), terminated, ~terminated & False, nothing, nothing, nothing, ~terminated
+    )
     steps.reward[4] = [10.0, -10.0]  # won in the first lane, lost in the second
     for lane in range(2):
         season._pay_bonus(0.5, steps, lane, 1, 4)
