@@ -136,6 +136,13 @@ def test_a_policy_for_other_spaces_is_refused(tmp_path):
         ConfigError, match=r"three\.safetensors was made for observations of 18 numbers and actions of 3"
     ):
         find_entrant(str(tmp_path / "three.safetensors"))
+    values = {
+        "curriculum": {
+            "phases": [{"episodes": 5, "opponent": {"type": "self_play", "checkpoint": "three.safetensors"}}]
+        }
+    }
+    with pytest.raises(ConfigError, match=r"my\.json .*phases\[0\]\.opponent\.checkpoint: .* and actions of 3"):
+        read(values, "my.json", tmp_path)
     (tmp_path / "none.safetensors").write_bytes(b"nothing")
     with pytest.raises(ConfigError, match=r"none\.safetensors is no stored policy"):
         find_entrant(str(tmp_path / "none.safetensors"))
