@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from shoal.agents.adam import FlatAdam
 from shoal.agents.config import OffPolicyConfig
-from shoal.agents.devices import check_device, check_same_tensors
+from shoal.agents.devices import check_device, take_over
 from shoal.agents.n_step import EpisodeWindow, Judge, NStepWindow, Steps, Transitions
 from shoal.agents.networks import FlattenObs
 from shoal.agents.replay import PrioritisedReplay, Replay, columns
@@ -274,10 +274,7 @@ class OffPolicyAgent(ABC):
     def begin_from(self, state: dict[str, Tensor]) -> None:
         """Take over the networks in another agent's `state_dict`, and nothing else of it."""
         kept = {name: tensor for name, tensor in self._fixed().items() if ".adam." not in name}
-        check_same_tensors(kept, {name: state[name] for name in kept if name in state})
-        with torch.no_grad():
-            for name, tensor in kept.items():
-                tensor.copy_(state[name])
+        take_over(kept, {name: state[name] for name in kept if name in state})
         self.experienced = True
 
     def state_dict(self) -> dict[str, Tensor]:
@@ -295,11 +292,7 @@ class OffPolicyAgent(ABC):
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
         """Go back to what `state_dict` returned, exactly."""
         varying = ("replay.", "pending.", "counters", "owed", "generator")
-        fixed = self._fixed()
-        check_same_tensors(fixed, {k: t for k, t in state.items() if not k.startswith(varying)})
-        with torch.no_grad():
-            for name, tensor in fixed.items():
-                tensor.copy_(state[name])
+        take_over(self._fixed(), {k: t for k, t in state.items() if not k.startswith(varying)})
         self.replay.load({k.removeprefix("replay."): t for k, t in state.items() if k.startswith("replay.")})
         for i in {int(name.split(".")[1]) for name in state if name.startswith("pending.")}:
             pending = Steps(*(state[f"pending.{i}.{name}"].numpy().copy() for name in Steps._fields))
