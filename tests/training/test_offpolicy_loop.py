@@ -16,7 +16,7 @@ from tests.training.in_memory import Memory, assert_resumes_exactly
 SMALL = {"num_steps": 4, "hidden": (16,), "batch_size": 16, "warmup": 64, "replay_capacity": 200}
 VARIANTS = {
     "sac": (SACConfig(**SMALL), {"actions": "box"}),
-    "sac by autograd, normalised": (SACConfig(**SMALL, compiled=False, normalise_obs=True), {"actions": "box"}),
+    "sac by autograd, scaled": (SACConfig(**SMALL, compiled=False, scale_obs=True), {"actions": "box"}),
     "sac n-step by priority, pink": (SACConfig(**SMALL, n_step=3, prioritised=True, noise="pink"), {"actions": "box"}),
     "sac discrete": (SACConfig(**SMALL), {"masked": True}),
     "dddqn": (DDDQNConfig(**SMALL), {}),

@@ -116,8 +116,8 @@ class OffPolicyConfig:
     """Discount per step."""
     hidden: tuple[int, ...] = (256, 256)
     """Widths of the hidden layers, with ReLU."""
-    normalise_obs: bool = False
-    """Bring observations to zero mean and unit variance by running statistics."""
+    scale_obs: bool = False
+    """Divide observations by their root mean square during the warm-up, fixed from then on."""
     reward_scale: float = 1.0
     """What rewards are multiplied by before they are learned from."""
     compiled: bool = True

@@ -126,18 +126,18 @@ def freeze(agent: Any, table: np.ndarray | None = None) -> FrozenPolicy:
     from shoal.agents.soft_policies import ContinuousPolicy
 
     if isinstance(agent, SAC):
-        layers, seen = _tower_layers(agent.actor), _normalisation(agent)
+        layers = _tower_layers(agent.actor)
         policy = agent.policy
         if isinstance(policy, ContinuousPolicy):
             size = policy.raw_shape[0]
             low, high = policy.low.numpy(), policy.high.numpy()
-            return FrozenPolicy(layers, "tanh", num_actions=size, low=low, high=high, **seen)
-        return FrozenPolicy(layers, "choice", table=table, **seen)
+            return FrozenPolicy(layers, "tanh", scale=agent.scale.numpy(), num_actions=size, low=low, high=high)
+        return FrozenPolicy(layers, "choice", scale=agent.scale.numpy(), table=table)
     if isinstance(agent, DDDQN):
-        layers, seen = _tower_layers(agent.network), _normalisation(agent)
+        layers = _tower_layers(agent.network)
         weight, bias = layers.pop()
         # the value is the same for all actions, so the best one follows from the advantages alone
-        return FrozenPolicy([*layers, (weight[:, 1:], bias[1:])], "choice", table=table, **seen)
+        return FrozenPolicy([*layers, (weight[:, 1:], bias[1:])], "choice", scale=agent.scale.numpy(), table=table)
     if isinstance(agent, PPO) and type(agent.network) is ActorCritic:
         return _freeze_ppo(agent, table)
     raise ConfigError(f"A {type(agent).__name__} with a network of its own cannot be frozen into plain layers.")
@@ -147,22 +147,17 @@ def _freeze_ppo(agent: Any, table: np.ndarray | None) -> FrozenPolicy:
     from shoal.agents.distributions import GaussianHead, SquashedGaussianHead
 
     network, head = agent.network, agent.head
-    options = _normalisation(agent)
+    options: dict[str, Any] = {}
     layers = [_linear_layer(layer) for layer in [*list(network.actor)[::2], network.policy.linear]]
+    if agent.obs_normaliser is not None:
+        (moments,) = agent.obs_normaliser.leaves.values()
+        scale = (moments.variance + 1e-8).rsqrt().cpu().numpy()
+        options = {"mean": moments.mean.cpu().numpy(), "scale": scale, "clip": agent.obs_normaliser.clip}
     if isinstance(head, GaussianHead):
         kind = "tanh" if isinstance(head, SquashedGaussianHead) else "clip"
         options |= {"low": head.low.numpy(), "high": head.high.numpy()}
         return FrozenPolicy(layers, kind, activation=network.activation, **options)
     return FrozenPolicy(layers, "choice", activation=network.activation, table=table, **options)
-
-
-def _normalisation(agent: Any) -> dict[str, Any]:
-    """What an agent does to observations of one box before its network reads them."""
-    if agent.obs_normaliser is None:
-        return {}
-    (moments,) = agent.obs_normaliser.leaves.values()
-    scale = (moments.variance + 1e-8).rsqrt().cpu().numpy()
-    return {"mean": moments.mean.cpu().numpy(), "scale": scale, "clip": agent.obs_normaliser.clip}
 
 
 def _tower_layers(towers: Any) -> list[Layer]:

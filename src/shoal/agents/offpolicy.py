@@ -20,7 +20,6 @@ from shoal.agents.config import OffPolicyConfig
 from shoal.agents.devices import check_device, take_over
 from shoal.agents.n_step import EpisodeWindow, Judge, NStepWindow, Steps, Transitions
 from shoal.agents.networks import FlattenObs
-from shoal.agents.normalise import ObsNormaliser
 from shoal.agents.replay import PrioritisedReplay, Replay, columns
 from shoal.agents.schedules import linear
 from shoal.errors import ConfigError, LaneFault
@@ -66,8 +65,7 @@ class OffPolicyAgent(ABC):
         self.generator = torch.Generator().manual_seed(seed)
         self.flatten = FlattenObs(observation_space)
         self.num_steps, self.num_features = config.num_steps, self.flatten.size
-        features = gym.spaces.Box(-np.inf, np.inf, (self.num_features,), np.float32)
-        self.obs_normaliser = ObsNormaliser(features) if config.normalise_obs else None
+        self.scale = torch.ones(self.num_features)
         self.num_env_steps = self.num_updates = 0
         self.owed = 0.0  # updates that steps have earned and that were not made yet
         self.experienced = False  # whether the networks come from another run
@@ -129,14 +127,15 @@ class OffPolicyAgent(ABC):
         config = self.config
         for source, window in zip(self.sources, self.windows, strict=True):
             self._remember(window.push(source(rollout)))
-        if self.obs_normaliser is not None:
-            self.obs_normaliser.update(torch.from_numpy(self._flat(rollout.obs, 2)[1:]).flatten(0, 1))
+        warm_before = self.warm
         self.num_env_steps += rollout.num_steps * rollout.num_envs
         self.lr = linear(config.lr, config.lr_final, progress)
         self.correction = linear(config.priority_correction, 1.0, progress)
         metrics = {"train/replay_size": float(self.replay.count)}
         if not self.warm or self.replay.count < max(config.batch_size, min(config.warmup, config.replay_capacity)):
             return metrics
+        if config.scale_obs and not warm_before and not self.experienced:
+            self._fix_scale()
         self.owed += config.updates_per_step * rollout.num_steps * rollout.num_envs
         due = int(self.owed)
         self.owed -= due
@@ -160,9 +159,9 @@ class OffPolicyAgent(ABC):
         rows = self.replay.read(drawn.numbers, out=self.rows)
         if self.mirror is not None:
             self._reflect(rows[::2], self.mirror)
-        if self.obs_normaliser is not None:
-            for obs in (rows[:, self.columns.obs], rows[:, self.columns.next_obs]):
-                obs.copy_(self.obs_normaliser(obs))
+        if self.config.scale_obs:
+            rows[:, self.columns.obs] *= self.scale
+            rows[:, self.columns.next_obs] *= self.scale
         rows = rows.to(self.device)
         errors = self.learn(rows, None if drawn.weights is None else drawn.weights.to(self.device))
         self.num_updates += 1
@@ -231,13 +230,13 @@ class OffPolicyAgent(ABC):
         return mask, next_mask
 
     def _flat(self, obs: Tree, leading: int) -> np.ndarray:
-        """[*leading, *obs] -> [*leading, D] float32, not normalised."""
+        """[*leading, *obs] -> [*leading, D] float32, not scaled."""
         return self.flatten(_tensors(obs), leading).numpy()
 
     def features(self, obs: Tree) -> Tensor:
         """What the networks read of obs [N, *obs]: [N, D], on the device."""
         flat = self.flatten(_tensors(obs))
-        return (flat if self.obs_normaliser is None else self.obs_normaliser(flat)).to(self.device)
+        return (flat * self.scale if self.config.scale_obs else flat).to(self.device)
 
     def _remember(self, transitions: Transitions) -> None:
         at, rows = self.columns, np.empty((len(transitions.reward), self.columns.width), np.float32)
@@ -246,6 +245,12 @@ class OffPolicyAgent(ABC):
         rows[:, at.next_obs] = transitions.next_obs
         rows[:, at.mask], rows[:, at.next_mask] = transitions.mask, transitions.next_mask
         self.replay.add(rows)
+
+    def _fix_scale(self) -> None:
+        """From now on features are divided by their root mean square so far, where that is not zero."""
+        seen = self.replay.window()[:, self.columns.obs]
+        mean_square = (seen.astype(np.float64) ** 2).mean(0)
+        self.scale = torch.from_numpy(np.where(mean_square > 1e-12, mean_square, 1.0) ** -0.5).float()
 
     # ------------------------------------------------------------------ persistence
 
@@ -259,9 +264,7 @@ class OffPolicyAgent(ABC):
 
     def _fixed(self) -> dict[str, Tensor]:
         """Tensors (not copies) whose sizes never change."""
-        named: dict[str, Tensor] = {}
-        if self.obs_normaliser is not None:
-            named |= {f"obs_normaliser.{name}": tensor for name, tensor in self.obs_normaliser.tensors().items()}
+        named = {"scale": self.scale}
         for name, network in self.networks().items():
             named |= {f"{name}.{key}": tensor for key, tensor in network.state_dict(keep_vars=True).items()}
         for name, optimizer in self.optimizers().items():

@@ -116,10 +116,7 @@ def test_a_run_frozen_from_its_folder_acts_as_its_agent(run):
 
 @pytest.mark.parametrize("algo", ["sac", "ppo"])
 def test_frozen_actors_act_as_their_agents(algo, tmp_path):
-    settings = {
-        "sac": {**SMALL, "normalise_obs": True},
-        "ppo": {"num_steps": 8, "normalise_obs": True, "minibatches": 2},
-    }
+    settings = {"sac": {**SMALL, "scale_obs": True}, "ppo": {"num_steps": 8, "normalise_obs": True, "minibatches": 2}}
     made = shoal.train(
         "hockey", algo={"name": algo, **settings[algo]}, num_envs=4, total_steps=256, eval_every=0, eval_episodes=1,
         runs_dir=tmp_path, quiet=True, env={"opponent": "weak"}, extra={"mirror": False},

@@ -24,7 +24,7 @@ _AGENT = {
     "replay_capacity": "replay_capacity", "target_update_freq": "target_every", "target_every": "target_every",
     "tau": "tau", "grad_clip": "max_grad_norm", "n_step": "n_step", "prioritised": "prioritised", "noise": "noise",
     "target_entropy": "target_entropy", "temperature": "temperature", "num_steps": "num_steps",
-    "updates_per_step": "updates_per_step", "normalise_obs": "normalise_obs",
+    "updates_per_step": "updates_per_step", "scale_obs": "scale_obs",
 }  # fmt: skip
 _TRAINING = (
     "max_episode_steps", "updates_per_step", "warmup_steps", "train_freq", "reward_scale", "checkpoint_save_freq",

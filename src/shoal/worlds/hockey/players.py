@@ -42,13 +42,13 @@ def _of_towers(arrays: dict[str, np.ndarray], kind: str, table: np.ndarray | Non
     net = "actor" if kind == "sac" else "network"
     count = sum(re.fullmatch(rf"{net}\.weights\.\d+", name) is not None for name in arrays)
     layers = [(arrays[f"{net}.weights.{i}"][0], arrays[f"{net}.biases.{i}"][0, 0]) for i in range(count)]
-    seen = _normalisation(arrays)
+    scale = arrays["scale"]
     if kind == "sac" and table is None:
-        return FrozenPolicy(layers, "tanh", num_actions=layers[-1][0].shape[1] // 2, **seen)
+        return FrozenPolicy(layers, "tanh", scale=scale, num_actions=layers[-1][0].shape[1] // 2)
     if kind == "dddqn":  # the value comes first and is the same for all actions
         weight, bias = layers.pop()
         layers.append((weight[:, 1:], bias[1:]))
-    return FrozenPolicy(layers, "choice", table=table, **seen)
+    return FrozenPolicy(layers, "choice", scale=scale, table=table)
 
 
 def _of_ppo(arrays: dict[str, np.ndarray], algo: dict[str, Any], table: np.ndarray | None) -> FrozenPolicy:
@@ -57,16 +57,12 @@ def _of_ppo(arrays: dict[str, np.ndarray], algo: dict[str, Any], table: np.ndarr
         raise ConfigError("A PPO agent with memory cannot sit in the other seat: it has no plain layers.")
     names = [*(f"network.actor.{k}" for k in hidden), "network.policy.linear"]
     layers = [(arrays[f"{name}.weight"].T, arrays[f"{name}.bias"]) for name in names]
+    options: dict[str, Any] = {"activation": algo["activation"]}
+    if "obs_normaliser.mean" in arrays:
+        variance = arrays["obs_normaliser.squares"] / arrays["obs_normaliser.count"]
+        options |= {"mean": arrays["obs_normaliser.mean"], "scale": (variance + 1e-8) ** -0.5, "clip": 10.0}
     head = "choice" if table is not None else "tanh" if algo["squash"] else "clip"
-    return FrozenPolicy(layers, head, table=table, activation=algo["activation"], **_normalisation(arrays))
-
-
-def _normalisation(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    """What the agent does to observations before its network reads them."""
-    if "obs_normaliser.mean" not in arrays:
-        return {}
-    variance = arrays["obs_normaliser.squares"] / arrays["obs_normaliser.count"]
-    return {"mean": arrays["obs_normaliser.mean"], "scale": (variance + 1e-8) ** -0.5, "clip": 10.0}
+    return FrozenPolicy(layers, head, table=table, **options)
 
 
 def store(run: Path, name: str) -> Path:

@@ -10,7 +10,7 @@ OFF_POLICY = {
     "lr": 1e-3,
     "lr_final": 1e-4,
     "hidden": (128, 128),
-    "normalise_obs": True,
+    "scale_obs": True,
 }
 
 ON_POLICY = {
