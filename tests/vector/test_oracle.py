@@ -102,5 +102,7 @@ def test_a_torch_module_takes_and_gives_arrays():
 
 def test_the_documented_example_runs():
     page = Path(__file__).parents[2] / "docs" / "oracles.md"
-    for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+    assert blocks
+    for block in blocks:
         exec(compile(block, str(page), "exec"), {})

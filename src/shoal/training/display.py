@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 
 from rich.console import Console, Group
 from rich.constrain import Constrain
@@ -27,7 +28,7 @@ def make_display(title: str, total_steps: int, quiet: bool = False) -> Display:
     )
 
 
-class Display:
+class Display(ABC):
     """A listener of a run. Subclasses say how a row is shown and how often."""
 
     every = LINE_SECONDS
@@ -57,8 +58,9 @@ class Display:
         """A sentence between the updates."""
         self.console.print(sentence, highlight=False, soft_wrap=True)
 
+    @abstractmethod
     def show(self, row: Row) -> None:
-        raise NotImplementedError
+        """Draw the newest values."""
 
 
 class LineDisplay(Display):

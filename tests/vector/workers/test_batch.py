@@ -81,7 +81,8 @@ def test_an_id_need_only_be_registered_in_this_process():
         batch = WorkerBatch("OnlyHere-v0", 2, num_workers=1, context="spawn")
     finally:
         del gym.registry["OnlyHere-v0"]
-    batch.reset(seed=0)
+    obs, _ = batch.reset(seed=0)
+    assert len(obs) == 2
     batch.close()
 
 

@@ -173,7 +173,8 @@ def test_a_worker_killed_before_a_reset_is_replaced_and_reset():
 def test_a_slow_batch_is_not_a_hanging_lane():
     batch = WorkerBatch(Slow, 6, num_workers=1, context="fork", step_timeout=0.4)
     batch.reset(seed=0)
-    batch.step([0] * 6)
+    info = batch.step([0] * 6)[4]
+    assert not info.get("_fault", np.zeros(6, bool)).any()
     batch.close()
 
 
