@@ -73,6 +73,19 @@ def test_a_fixed_temperature_stays():
     assert agent.temperature.log.exp().item() == pytest.approx(0.2)
 
 
+def test_an_agent_begins_with_the_networks_of_another_but_keeps_a_temperature_that_is_given():
+    other = make(seed=1)
+    other.learn(*draw_rows(other))
+    free, fixed = make(), make(temperature=0.2)
+    for agent in (free, fixed):
+        agent.begin_from(other.state_dict())
+        assert torch.equal(agent.actor_adam.flat, other.actor_adam.flat)
+        assert torch.equal(agent.target_flat, other.target_flat)
+        assert agent.actor_adam.num_updates == 0
+    assert free.temperature.log.item() == other.temperature.log.item()
+    assert fixed.temperature.log.exp().item() == pytest.approx(0.2)
+
+
 def test_the_discrete_soft_value_is_the_expectation_over_actions():
     agent = make(gym.spaces.Discrete(3))
     rows, _ = draw_rows(agent)

@@ -81,6 +81,12 @@ class SAC(OffPolicyAgent):
     def optimizers(self) -> dict[str, FlatAdam]:
         return {"actor": self.actor_adam, "critics": self.critics_adam, "temperature": self.temperature_adam}
 
+    def begin_from(self, state: dict[str, Tensor]) -> None:
+        """As every agent; a temperature that is given stays."""
+        super().begin_from(state)
+        if self.sac.temperature is not None:
+            self.temperature.load_state_dict(Temperature(self.sac.temperature).state_dict())
+
     # ------------------------------------------------------------------ acting
 
     @torch.no_grad()
