@@ -20,12 +20,13 @@ def draw_steps(rng, num_steps, num_lanes, end_rate):
         ends & ~terminated,
         place + 0.5,
         (rng.random((num_steps, num_lanes, 3)) < 0.5).astype(np.float32),
+        (rng.random((num_steps, num_lanes, 3)) < 0.5).astype(np.float32),
         rng.random((num_steps, num_lanes)) < 0.8,
     )
 
 
 def reference(steps, n, gamma):
-    """Rows (obs, action, reward, discount, next_obs, next_mask), by the definition."""
+    """Rows (obs, action, reward, discount, next_obs, mask, next_mask), by the definition."""
     rows = []
     for t in range(steps.num_steps - n + 1):
         for lane in range(steps.reward.shape[1]):
@@ -39,7 +40,7 @@ def reference(steps, n, gamma):
                     break
                 k += 1
             discount = 0.0 if steps.terminated[t + k, lane] else gamma ** (k + 1)
-            last = steps.next_obs[t + k, lane], steps.next_mask[t + k, lane]
+            last = steps.next_obs[t + k, lane], steps.mask[t, lane], steps.next_mask[t + k, lane]
             rows.append((steps.obs[t, lane], steps.action[t, lane], total, discount, *last))
     return rows
 

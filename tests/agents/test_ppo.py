@@ -219,6 +219,24 @@ def test_a_saved_agent_of_another_shape_is_refused():
         agent.load_state_dict(third.state_dict())
 
 
+def test_an_agent_begins_with_the_networks_and_statistics_of_another_and_with_nothing_else():
+    settings = {"num_steps": 16, "minibatches": 2, "normalise_obs": True, "normalise_reward": True}
+    agents = [collected(PPOConfig(**settings), num_envs=lanes, seed=lanes) for lanes in (4, 6)]
+    for agent, rollout in agents:
+        agent.update(rollout)
+    first, second = (agent.state_dict() for agent, _ in agents)
+    agent, rollout = agents[1]
+    agent.begin_from(first)
+    after = agent.state_dict()
+    for name, tensor in after.items():
+        own = name.startswith(("optimizer.", "generator", "reward_normaliser.running"))
+        assert torch.equal(tensor, (second if own else first)[name]), name
+    agent.update(rollout)
+    other, _ = collected(PPOConfig(num_steps=16, minibatches=2, hidden=(8, 8)))
+    with pytest.raises(ConfigError, match="saved for other spaces or other layers"):
+        agent.begin_from(other.state_dict() | {n: t for n, t in first.items() if "normaliser" in n})
+
+
 def test_bad_input_is_one_sentence():
     box = gym.spaces.Box(-1, 1, (2,))
     with pytest.raises(ConfigError, match="no distribution"):

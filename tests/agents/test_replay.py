@@ -100,7 +100,7 @@ def test_new_rows_have_the_highest_priority_so_far():
 
 
 def test_columns_do_not_overlap_and_fill_the_row():
-    at = columns(obs=3, action=2, mask=4)
+    at = columns(obs=3, action=2, next_mask=4, mask=5)
     taken = [*range(10**3)[at.obs], *range(10**3)[at.action], at.reward, at.discount]
-    taken += [*range(10**3)[at.next_obs], *range(10**3)[at.next_mask]]
+    taken += [*range(10**3)[at.next_obs], *range(10**3)[at.next_mask], *range(10**3)[at.mask]]
     assert taken == list(range(at.width))

@@ -73,6 +73,19 @@ def test_a_fixed_temperature_stays():
     assert agent.temperature.log.exp().item() == pytest.approx(0.2)
 
 
+def test_an_agent_begins_with_the_networks_of_another_but_keeps_a_temperature_that_is_given():
+    other = make(seed=1)
+    other.learn(*draw_rows(other))
+    free, fixed = make(), make(temperature=0.2)
+    for agent in (free, fixed):
+        agent.begin_from(other.state_dict())
+        assert torch.equal(agent.actor_adam.flat, other.actor_adam.flat)
+        assert torch.equal(agent.target_flat, other.target_flat)
+        assert agent.actor_adam.num_updates == 0
+    assert free.temperature.log.item() == other.temperature.log.item()
+    assert fixed.temperature.log.exp().item() == pytest.approx(0.2)
+
+
 def test_the_discrete_soft_value_is_the_expectation_over_actions():
     agent = make(gym.spaces.Discrete(3))
     rows, _ = draw_rows(agent)
@@ -89,6 +102,31 @@ def test_the_discrete_soft_value_is_the_expectation_over_actions():
     before = agent.critics_adam.flat.clone()
     agent.learn(rows, None)
     assert not torch.equal(agent.critics_adam.flat, before)
+
+
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_forbidden_actions_have_no_part_in_what_a_discrete_actor_learns(mirrored):
+    """Where an action is forbidden its logit gets no gradient, and its value reaches neither actor nor target."""
+    agent = make(gym.spaces.Discrete(3), temperature=0.3)
+    at = agent.columns
+    rows, _ = draw_rows(agent)
+    rows[:, at.action] = 0.0
+    rows[:, at.mask] = rows[:, at.next_mask] = torch.tensor([1.0, 0.0, 1.0])
+    if mirrored:
+        agent.mirror = Mirror(np.ones(3, np.float32), np.array([0, 2, 1]))
+        agent._reflect(rows, agent.mirror)
+    forbidden = 2 if mirrored else 1
+    others = [k for k in range(3) if k != forbidden]
+    bias = agent.actor.biases[-1]
+    before = bias.detach().clone()
+    with torch.no_grad():  # a tempting value that must not be seen
+        for critics in (agent.critics, agent.target_critics):
+            critics.biases[-1][..., forbidden] += 1e4
+    errors = agent._learn(rows, None, torch.empty(2 * len(rows), 0))
+    moved = (bias.detach() != before)[0, 0]
+    assert not moved[forbidden]
+    assert moved[others].all()
+    assert errors.max() < 100
 
 
 def test_actions_fill_the_box_and_deterministic_ones_repeat():

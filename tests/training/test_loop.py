@@ -13,22 +13,7 @@ from shoal.training.config import TrainConfig
 from shoal.training.hooks import Hooks
 from shoal.training.loop import Loop
 from tests.toy import Walk
-
-
-class Memory:
-    """A run that is kept in memory."""
-
-    def __init__(self):
-        self.rows, self.checkpoints, self.returns = [], [], []
-
-    def log(self, step, metrics):
-        self.rows.append({"step": step, **{k: v for k, v in metrics.items() if not k.startswith("time/")}})
-
-    def episodes(self, step, returns, lengths):
-        self.returns += returns
-
-    def checkpoint(self, step, tensors, meta, score=None):
-        self.checkpoints.append((tensors, meta, score))
+from tests.training.in_memory import Memory, assert_resumes_exactly
 
 
 def make_loop(algo: PPOConfig | None = None, hooks: Hooks | None = None, total_steps=640, num_envs=8, **walk) -> Loop:
@@ -57,20 +42,7 @@ VARIANTS = {
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_resumed_run_ends_with_the_same_weights_and_metrics(variant):
     algo, walk = VARIANTS[variant]
-    whole = make_loop(algo, **walk)
-    whole.train()
-    tensors, meta, _ = whole.run.checkpoints[0]
-    assert 0 < meta["step"] < whole.step
-
-    rest = make_loop(algo, **walk)
-    rest.restore(tensors, meta)
-    rest.train()
-
-    ours, theirs = rest.agent.state_dict(), whole.agent.state_dict()
-    assert ours.keys() == theirs.keys()
-    for name, tensor in theirs.items():
-        assert torch.equal(ours[name], tensor), name
-    assert rest.run.rows == [row for row in whole.run.rows if row["step"] > meta["step"]]
+    assert_resumes_exactly(lambda: make_loop(algo, **walk))
 
 
 def test_the_same_seed_gives_the_same_run():

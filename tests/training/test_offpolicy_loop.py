@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 
 import shoal
 from shoal.agents.config import DDDQNConfig, SACConfig
@@ -12,7 +11,7 @@ from shoal.training.config import TrainConfig
 from shoal.training.loop import Loop
 from shoal.training.metrics import deterministic, read_rows
 from tests.toy import Walk
-from tests.training.test_loop import Memory
+from tests.training.in_memory import Memory, assert_resumes_exactly
 
 SMALL = {"num_steps": 4, "hidden": (16,), "batch_size": 16, "warmup": 64, "replay_capacity": 200}
 VARIANTS = {
@@ -38,20 +37,7 @@ def make_loop(algo, total_steps=640, num_envs=8, **walk):
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_resumed_run_ends_with_the_same_weights_and_metrics(variant):
     algo, walk = VARIANTS[variant]
-    whole = make_loop(algo, **walk)
-    whole.train()
-    tensors, meta, _ = whole.run.checkpoints[0]
-    assert 0 < meta["step"] < whole.step
-
-    rest = make_loop(algo, **walk)
-    rest.restore(tensors, meta)
-    rest.train()
-
-    ours, theirs = rest.agent.state_dict(), whole.agent.state_dict()
-    assert ours.keys() == theirs.keys()
-    for name, tensor in theirs.items():
-        assert torch.equal(ours[name], tensor), name
-    assert rest.run.rows == [row for row in whole.run.rows if row["step"] > meta["step"]]
+    assert_resumes_exactly(lambda: make_loop(algo, **walk))
 
 
 @pytest.mark.parametrize("num_envs", [1, 4, 16])

@@ -1,4 +1,4 @@
-"""Checks that every agent makes: that its device exists, and that saved tensors are its own."""
+"""What every agent checks: that its device exists, and that saved tensors are its own before it takes them over."""
 
 from __future__ import annotations
 
@@ -18,6 +18,14 @@ def check_device(device: str) -> torch.device:
             f"device={device!r} is not available here ({str(error).splitlines()[0]}). Use 'cpu'."
         ) from None
     return chosen
+
+
+def take_over(mine: dict[str, Tensor], given: dict[str, Tensor]) -> None:
+    """Copy the given tensors into those of the same names; `ConfigError` if they do not match."""
+    check_same_tensors(mine, given)
+    with torch.no_grad():
+        for name, tensor in mine.items():
+            tensor.copy_(given[name])
 
 
 def check_same_tensors(mine: dict[str, Tensor], given: dict[str, Tensor]) -> None:

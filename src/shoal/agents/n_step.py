@@ -19,6 +19,7 @@ class Steps(NamedTuple):
     terminated: np.ndarray  # [T, S] nothing lies beyond: no bootstrap
     truncated: np.ndarray  # [T, S] the episode is cut: bootstrap from next_obs
     next_obs: np.ndarray  # [T, S, D] the true successor, also where an episode ended
+    mask: np.ndarray  # [T, S, M'] actions allowed in obs; M' = 0 for an agent that does not ask
     next_mask: np.ndarray  # [T, S, M] actions allowed in next_obs; M = 0 where nothing is forbidden
     valid: np.ndarray  # [T, S] whether the step is one to learn from; validity may only change between episodes
 
@@ -36,6 +37,7 @@ class Transitions(NamedTuple):
     reward: np.ndarray  # [N] discounted sum of up to n rewards
     discount: np.ndarray  # [N] what the value of next_obs counts: gamma ** (rewards summed), or 0 after a termination
     next_obs: np.ndarray  # [N, D]
+    mask: np.ndarray  # [N, M']
     next_mask: np.ndarray  # [N, M]
 
 
@@ -61,6 +63,7 @@ def n_step(steps: Steps, n: int, gamma: float) -> Transitions:
         reward[kept].astype(np.float32),
         discount[kept].astype(np.float32),
         steps.next_obs[last, lanes][kept],
+        steps.mask[:starts][kept],
         steps.next_mask[last, lanes][kept],
     )
 

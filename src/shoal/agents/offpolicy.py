@@ -6,6 +6,7 @@ and not the algorithm.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 
 from shoal.agents.adam import FlatAdam
 from shoal.agents.config import OffPolicyConfig
-from shoal.agents.devices import check_device, check_same_tensors
+from shoal.agents.devices import check_device, take_over
 from shoal.agents.n_step import EpisodeWindow, Judge, NStepWindow, Steps, Transitions
 from shoal.agents.networks import FlattenObs
 from shoal.agents.replay import PrioritisedReplay, Replay, columns
@@ -38,7 +39,7 @@ class Mirror(NamedTuple):
     action: np.ndarray  # [A] signs of continuous actions, or [number of actions] which one each becomes
 
 
-class OffPolicyAgent:
+class OffPolicyAgent(ABC):
     """Base of SAC and DDDQN, which add networks, `act_batch` and `learn`."""
 
     raw_shape: tuple[int, ...]
@@ -74,11 +75,14 @@ class OffPolicyAgent:
         self.mirror: Mirror | None = None
         self._saved_pending: dict[int, Steps] = {}  # of sources that a resumed run has not named yet
 
-    def _make_replay(self, num_choices: int) -> None:
-        """Called by subclasses once they know their actions; `num_choices` is 0 for continuous ones."""
+    def _make_replay(self, num_choices: int, keep_masks: bool = False) -> None:
+        """Called by subclasses once they know their actions; `num_choices` is 0 for continuous ones.
+
+        What next_obs allows is always remembered, what obs allows only with `keep_masks`.
+        """
         config, width = self.config, self.raw_shape[0] if self.raw_shape else 1
-        self.num_choices = num_choices
-        self.columns = columns(self.num_features, width, num_choices)
+        self.num_choices, self.keeps_masks = num_choices, keep_masks
+        self.columns = columns(self.num_features, width, num_choices, num_choices if keep_masks else 0)
         if config.prioritised:
             self.replay: Replay = PrioritisedReplay(
                 config.replay_capacity, self.columns.width, config.priority_exponent
@@ -114,9 +118,9 @@ class OffPolicyAgent:
 
     # ------------------------------------------------------------------ learning
 
+    @abstractmethod
     def learn(self, rows: Tensor, weights: Tensor | None) -> Tensor:
         """One update from `self.rows` [N, width] on the device; `weights` [N]: what each counts. Returns errors [N]."""
-        raise NotImplementedError
 
     def update(self, rollout: Rollout, progress: float = 0.0) -> dict[str, float]:
         """Remember what was collected, then make the updates that it earned."""
@@ -173,6 +177,8 @@ class OffPolicyAgent:
         if self.num_choices:
             action.copy_(becomes[action.long()])
             rows[:, at.next_mask] = rows[:, at.next_mask][:, becomes]
+            if self.keeps_masks:
+                rows[:, at.mask] = rows[:, at.mask][:, becomes]
         else:
             action *= becomes
 
@@ -198,9 +204,10 @@ class OffPolicyAgent:
         T, B = rollout.num_steps, rollout.num_envs
         obs = self._flat(rollout.obs, 2)
         next_obs = obs[1:].copy()
-        next_mask = np.ones((T, B, self.num_choices), np.float32)
+        mask, next_mask = self.all_allowed(T, B)
         if rollout.action_mask is not None:
             next_mask[:] = rollout.action_mask[1:]
+            mask[:] = rollout.action_mask[:T, :, : mask.shape[-1]]
         for ended in rollout.ended:
             next_obs[ended.t, ended.lanes] = self._flat(ended.obs, 1)
             next_mask[ended.t, ended.lanes] = 1.0  # what final_obs allows is not known
@@ -211,9 +218,16 @@ class OffPolicyAgent:
             rollout.terminated.copy(),
             rollout.truncated.copy(),
             next_obs,
+            mask,
             next_mask,
             np.ones((T, B), np.bool_),
         )
+
+    def all_allowed(self, num_steps: int, num_envs: int) -> tuple[np.ndarray, np.ndarray]:
+        """`Steps.mask` and `Steps.next_mask` for T steps of B lanes where nothing is forbidden."""
+        widths = (part.stop - part.start for part in (self.columns.mask, self.columns.next_mask))
+        mask, next_mask = (np.ones((num_steps, num_envs, width), np.float32) for width in widths)
+        return mask, next_mask
 
     def _flat(self, obs: Tree, leading: int) -> np.ndarray:
         """[*leading, *obs] -> [*leading, D] float32, not scaled."""
@@ -228,7 +242,8 @@ class OffPolicyAgent:
         at, rows = self.columns, np.empty((len(transitions.reward), self.columns.width), np.float32)
         rows[:, at.obs], rows[:, at.action] = transitions.obs, transitions.action
         rows[:, at.reward], rows[:, at.discount] = transitions.reward, transitions.discount
-        rows[:, at.next_obs], rows[:, at.next_mask] = transitions.next_obs, transitions.next_mask
+        rows[:, at.next_obs] = transitions.next_obs
+        rows[:, at.mask], rows[:, at.next_mask] = transitions.mask, transitions.next_mask
         self.replay.add(rows)
 
     def _fix_scale(self) -> None:
@@ -239,12 +254,13 @@ class OffPolicyAgent:
 
     # ------------------------------------------------------------------ persistence
 
+    @abstractmethod
     def networks(self) -> dict[str, nn.Module]:
         """Every network by name, targets included."""
-        raise NotImplementedError
 
+    @abstractmethod
     def optimizers(self) -> dict[str, FlatAdam]:
-        raise NotImplementedError
+        """What trains them, by name."""
 
     def _fixed(self) -> dict[str, Tensor]:
         """Tensors (not copies) whose sizes never change."""
@@ -258,10 +274,7 @@ class OffPolicyAgent:
     def begin_from(self, state: dict[str, Tensor]) -> None:
         """Take over the networks in another agent's `state_dict`, and nothing else of it."""
         kept = {name: tensor for name, tensor in self._fixed().items() if ".adam." not in name}
-        check_same_tensors(kept, {name: state[name] for name in kept if name in state})
-        with torch.no_grad():
-            for name, tensor in kept.items():
-                tensor.copy_(state[name])
+        take_over(kept, {name: state[name] for name in kept if name in state})
         self.experienced = True
 
     def state_dict(self) -> dict[str, Tensor]:
@@ -279,11 +292,7 @@ class OffPolicyAgent:
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
         """Go back to what `state_dict` returned, exactly."""
         varying = ("replay.", "pending.", "counters", "owed", "generator")
-        fixed = self._fixed()
-        check_same_tensors(fixed, {k: t for k, t in state.items() if not k.startswith(varying)})
-        with torch.no_grad():
-            for name, tensor in fixed.items():
-                tensor.copy_(state[name])
+        take_over(self._fixed(), {k: t for k, t in state.items() if not k.startswith(varying)})
         self.replay.load({k.removeprefix("replay."): t for k, t in state.items() if k.startswith("replay.")})
         for i in {int(name.split(".")[1]) for name in state if name.startswith("pending.")}:
             pending = Steps(*(state[f"pending.{i}.{name}"].numpy().copy() for name in Steps._fields))

@@ -19,7 +19,7 @@ from shoal.agents.adam import FlatAdam
 from shoal.agents.agent import Act
 from shoal.agents.compiled.ppo import CompiledPPO, compiled_for
 from shoal.agents.config import PPOConfig
-from shoal.agents.devices import check_device, check_same_tensors
+from shoal.agents.devices import check_device, take_over
 from shoal.agents.distributions import head_for, mask_logits
 from shoal.agents.gae import gae, vtrace
 from shoal.agents.networks import ActorCritic, RecurrentActorCritic, check_hidden
@@ -311,11 +311,7 @@ class PPO:
 
     def state_dict(self) -> dict[str, Tensor]:
         """Copies of networks, moments, statistics and the random generator, flat."""
-        named = {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
-        for part in ("optimizer", "obs_normaliser", "reward_normaliser"):
-            if getattr(self, part) is not None:
-                named |= {f"{part}.{name}": tensor for name, tensor in getattr(self, part).tensors().items()}
-        copies = {name: tensor.detach().cpu().clone() for name, tensor in named.items()}
+        copies = {name: tensor.detach().cpu().clone() for name, tensor in self._tensors().items()}
         return {**copies, "generator": self.generator.get_state()}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
@@ -323,15 +319,22 @@ class PPO:
         if self.reward_normaliser is not None and "reward_normaliser.running" in state:
             # one number per lane: the only statistic whose size the agent cannot know beforehand
             self.reward_normaliser.running = torch.zeros_like(state["reward_normaliser.running"])
-        mine = {f"network.{name}": tensor for name, tensor in self.network.state_dict(keep_vars=True).items()}
+        take_over({**self._tensors(), "generator": self.generator.get_state()}, state)
+        self.generator.set_state(state["generator"])
+
+    def begin_from(self, state: dict[str, Tensor]) -> None:
+        """Take over the networks and statistics in another agent's `state_dict`, and nothing else of it."""
+        of_its_lanes = ("optimizer.", "reward_normaliser.running")
+        kept = {name: tensor for name, tensor in self._tensors().items() if not name.startswith(of_its_lanes)}
+        take_over(kept, {name: state[name] for name in kept if name in state})
+
+    def _tensors(self) -> dict[str, Tensor]:
+        """Everything but the random generator, by name: not copies."""
+        named = {f"network.{name}": tensor for name, tensor in self.network.state_dict(keep_vars=True).items()}
         for part in ("optimizer", "obs_normaliser", "reward_normaliser"):
             if getattr(self, part) is not None:
-                mine |= {f"{part}.{name}": tensor for name, tensor in getattr(self, part).tensors().items()}
-        check_same_tensors({**mine, "generator": self.generator.get_state()}, state)
-        with torch.no_grad():
-            for name, tensor in mine.items():
-                tensor.copy_(state[name])
-        self.generator.set_state(state["generator"])
+                named |= {f"{part}.{name}": tensor for name, tensor in getattr(self, part).tensors().items()}
+        return named
 
 
 def raise_not_finite(rows: Tensor, params: Tensor, value: Tensor, num_envs: int, epoch: int) -> NoReturn:

@@ -1,9 +1,9 @@
 """Replay memories: a ring of transitions, drawn evenly or by priority.
 
-A transition is one row of float32: obs, action, reward, discount, next_obs and, where actions are masked, the mask of
-next_obs. One row is one gather. Rows are numbered from 0 as they come; row i lies at place i modulo the places there
-are. There may be more places than `capacity`: what lies in the spare ones can be drawn again after going back to an
-earlier state, which is how a run resumes exactly without copying its memory into every checkpoint.
+A transition is one row of float32: obs, action, reward, discount, next_obs and, where actions are masked, the masks of
+next_obs and obs. One row is one gather. Rows are numbered from 0 as they come; row i lies at place i modulo the places
+there are. There may be more places than `capacity`: what lies in the spare ones can be drawn again after going back to
+an earlier state, which is how a run resumes exactly without copying its memory into every checkpoint.
 """
 
 from __future__ import annotations
@@ -31,13 +31,15 @@ class Columns(NamedTuple):
     discount: int
     next_obs: slice
     next_mask: slice
+    mask: slice
     width: int
 
 
-def columns(obs: int, action: int, mask: int = 0) -> Columns:
+def columns(obs: int, action: int, next_mask: int = 0, mask: int = 0) -> Columns:
     """The layout for observations, actions and masks of these widths."""
     reward = obs + action
     after = reward + 2 + obs
+    masks = after + next_mask
     return Columns(
         slice(0, obs),
         slice(obs, reward),
@@ -45,8 +47,9 @@ def columns(obs: int, action: int, mask: int = 0) -> Columns:
         reward,
         reward + 1,
         slice(reward + 2, after),
-        slice(after, after + mask),
-        after + mask,
+        slice(after, masks),
+        slice(masks, masks + mask),
+        masks + mask,
     )
 
 

@@ -53,7 +53,7 @@ class SAC(OffPolicyAgent):
         check_hidden(config.hidden, "relu")
         self.policy = policy = policy_for(action_space, config.noise)
         self.raw_shape, self.raw_dtype, self.state_size = policy.raw_shape, policy.raw_dtype, policy.state_size
-        self._make_replay(policy.num_choices)
+        self._make_replay(policy.num_choices, keep_masks=policy.num_choices > 0)
         features = self.num_features
         with torch.random.fork_rng(devices=[]):  # weights come from our generator, and the global one stays as it was
             torch.manual_seed(int(torch.randint(2**62, (), generator=self.generator)))
@@ -80,6 +80,12 @@ class SAC(OffPolicyAgent):
 
     def optimizers(self) -> dict[str, FlatAdam]:
         return {"actor": self.actor_adam, "critics": self.critics_adam, "temperature": self.temperature_adam}
+
+    def begin_from(self, state: dict[str, Tensor]) -> None:
+        """As every agent; a temperature that is given stays."""
+        super().begin_from(state)
+        if self.sac.temperature is not None:
+            self.temperature.load_state_dict(Temperature(self.sac.temperature).state_dict())
 
     # ------------------------------------------------------------------ acting
 
@@ -124,12 +130,13 @@ class SAC(OffPolicyAgent):
         at, policy, alpha = self.columns, self.policy, self.temperature.log.detach().exp()
         obs, next_obs = rows[:, at.obs], rows[:, at.next_obs]
         noise, next_noise = noise.chunk(2)
-        mask = rows[:, at.next_mask].bool() if policy.num_choices else None
+        mask = rows[:, at.mask].bool() if policy.num_choices else None
+        next_mask = rows[:, at.next_mask].bool() if policy.num_choices else None
         params = self.actor(obs)[0]
 
         with torch.no_grad():
             next_params = self.actor(next_obs)[0]
-            value, _ = policy.soft_value(self.target_critics, next_obs, next_params, next_noise, alpha, mask)
+            value, _ = policy.soft_value(self.target_critics, next_obs, next_params, next_noise, alpha, next_mask)
             target = rows[:, at.reward] + rows[:, at.discount] * value
         q = policy.taken_q(self.critics, rows, at)
         errors = q - target
@@ -138,7 +145,7 @@ class SAC(OffPolicyAgent):
         critic_loss.backward(inputs=list(self.critics.parameters()))
         self.critics_adam.step(self.lr)
 
-        value, entropy = policy.soft_value(self.critics, obs, params, noise, alpha, None)
+        value, entropy = policy.soft_value(self.critics, obs, params, noise, alpha, mask)
         actor_loss = -value.mean()
         actor_loss.backward(inputs=list(self.actor.parameters()))
         self.actor_adam.step(self.lr)

@@ -27,7 +27,7 @@ class TrainConfig:
     seed: int = 0
     """Everything random in the run follows from this."""
     init: Annotated[str | None, arg(metavar="RUN")] = None
-    """Begin with the networks of another run, of an agent with a replay memory."""
+    """Begin with the networks of another run of such an agent."""
     device: str = "cpu"
     """Where the networks live, e.g. cpu or cuda."""
     checkpoint_every: int = 100_000

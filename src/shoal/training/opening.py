@@ -41,8 +41,6 @@ def begin_from(agent: Any, run: str) -> None:
     """Give `agent` the networks of the latest checkpoint of another run."""
     import torch
 
-    if not hasattr(agent, "begin_from"):
-        raise ConfigError(f"init={run!r}: a {type(agent).__name__} cannot begin with the networks of another run.")
     saved = Checkpoints(find_run(run) / "checkpoints").load().arrays
     state = {name.removeprefix("agent."): torch.as_tensor(a) for name, a in saved.items() if name.startswith("agent.")}
     try:

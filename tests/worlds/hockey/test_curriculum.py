@@ -127,7 +127,7 @@ def test_shaping_is_held_then_fades_linearly():
         ),
         (
             changed(opponent={"type": "self_play", "checkpoint": "gone.safetensors"}),
-            r"opponent\.checkpoint: there is no file 'gone.safetensors'",
+            r"opponent\.checkpoint: There is no policy 'gone.safetensors'",
         ),
         (changed(reward_shaping={"N": -1}), r"reward_shaping\.N=-1.0 is negative"),
         (changed(reward_shaping={"CLOSENESS": 3}), "has an unknown key 'CLOSENESS'"),
@@ -144,10 +144,11 @@ def test_all_mistakes_are_listed_together(tmp_path):
     with pytest.raises(ConfigError, match=r"3 error\(s\)"):
         read(changed(episodes=0, opponent={"type": "x"}, colour="red"), "my.json")
     file = tmp_path / "bad.json"
-    file.write_text(json.dumps({**SIMPLE, "agent": {"type": "TDMPC2", "hyperparameters": {"speed": 1}}, "extra": 1}))
-    with pytest.raises(ConfigError, match=r"bad.json has 3 error") as caught:
+    agent = {"type": "TDMPC2", "hyperparameters": {"speed": 1}}
+    file.write_text(json.dumps({**changed(episodes=0), "agent": agent, "extra": 1}))
+    with pytest.raises(ConfigError, match=r"bad.json has 4 error") as caught:
         resolve_config(None, {}, file)
-    for words in ("agent.type='TDMPC2' is not available", "unknown key 'speed'", "unknown key 'extra'"):
+    for words in ("episodes=0", "agent.type='TDMPC2' is not available", "unknown key 'speed'", "unknown key 'extra'"):
         assert words in str(caught.value)
 
 

@@ -136,6 +136,13 @@ def test_a_policy_for_other_spaces_is_refused(tmp_path):
         ConfigError, match=r"three\.safetensors was made for observations of 18 numbers and actions of 3"
     ):
         find_entrant(str(tmp_path / "three.safetensors"))
+    values = {
+        "curriculum": {
+            "phases": [{"episodes": 5, "opponent": {"type": "self_play", "checkpoint": "three.safetensors"}}]
+        }
+    }
+    with pytest.raises(ConfigError, match=r"my\.json .*phases\[0\]\.opponent\.checkpoint: .* and actions of 3"):
+        read(values, "my.json", tmp_path)
     (tmp_path / "none.safetensors").write_bytes(b"nothing")
     with pytest.raises(ConfigError, match=r"none\.safetensors is no stored policy"):
         find_entrant(str(tmp_path / "none.safetensors"))
@@ -218,7 +225,9 @@ def test_a_won_game_pays_a_bonus_to_the_steps_that_led_to_it():
     zeros, nothing = np.zeros((6, 2), np.float32), np.zeros((6, 2, 1), np.float32)
     terminated = np.zeros((6, 2), np.bool_)
     terminated[4] = True
-    steps = Steps(nothing, nothing, zeros.copy(), terminated, ~terminated & False, nothing, nothing, ~terminated)
+    steps = Steps(
+        nothing, nothing, zeros.copy(), terminated, ~terminated & False, nothing, nothing, nothing, ~terminated
+    )
     steps.reward[4] = [10.0, -10.0]  # won in the first lane, lost in the second
     for lane in range(2):
         season._pay_bonus(0.5, steps, lane, 1, 4)

@@ -67,6 +67,8 @@ PRESETS: dict[str, dict[str, dict]] = {
                 "warmup": 1_000,
                 "lr": 1e-3,
                 "lr_final": 1e-4,
+                "gamma": 0.98,
+                "tau": 0.01,
                 "replay_capacity": 100_000,
                 "hidden": (64, 64),
             },

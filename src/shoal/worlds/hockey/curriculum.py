@@ -14,7 +14,7 @@ from typing import Any
 
 from shoal.errors import ConfigError
 from shoal.worlds.hockey.constants import MODE_NAMES
-from shoal.worlds.hockey.pool import Mixture
+from shoal.worlds.hockey.pool import Mixture, load_files
 
 Values = Mapping[str, Any]
 _OPPONENTS = ("none", "basic_weak", "basic_strong", "self_play", "weighted_mixture", "archive", "run_checkpoints")
@@ -87,18 +87,28 @@ def endless_phase(name: str, opponents: Mixture) -> Phase:
 
 def read(values: Values, source: str, folder: Path = Path()) -> list[Phase]:
     """The phases of `values["curriculum"]`; paths in it may be relative to `folder`."""
-    found = _Reader(source, folder)
-    phases = found.phases(values.get("curriculum"))
-    if found.errors:
-        raise ConfigError(f"{source} has {len(found.errors)} error(s): " + "; ".join(found.errors) + ".")
+    phases, errors = examine(values, folder)
+    refuse(errors, source)
     return phases
+
+
+def examine(values: Values, folder: Path) -> tuple[list[Phase], list[str]]:
+    """As `read`, but errors are returned; if there are any, the phases are not to be used."""
+    found = _Reader(folder)
+    return found.phases(values.get("curriculum")), found.errors
+
+
+def refuse(errors: list[str], source: str) -> None:
+    """`ConfigError` that lists all errors, if there are any."""
+    if errors:
+        raise ConfigError(f"{source} has {len(errors)} error(s): " + "; ".join(errors) + ".")
 
 
 class _Reader:
     """Goes through a whole file and gathers what is wrong with it."""
 
-    def __init__(self, source: str, folder: Path) -> None:
-        self.source, self.folder = source, folder
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self.errors: list[str] = []
 
     def phases(self, curriculum: Any) -> list[Phase]:
@@ -107,6 +117,8 @@ class _Reader:
             self.errors.append("curriculum.phases must be a list of at least one phase")
             return []
         phases = [self.phase(one, f"curriculum.phases[{i}]") for i, one in enumerate(listed)]
+        for i, phase in enumerate(phases):
+            self.check_policies(phase, f"curriculum.phases[{i}].opponent.checkpoint")
         if len({phase.keep_mode for phase in phases}) > 1:
             self.errors.append("environment.keep_mode must be the same in all phases: it changes the spaces")
         return phases
@@ -203,10 +215,7 @@ class _Reader:
             return {"pool": weight, "strategy": strategy} if "strategy" in values else {"learner": weight}
         if checkpoint == "latest":
             return {"pool": weight, "strategy": "latest"}
-        path = self.folder / str(checkpoint)
-        if not path.exists():
-            self.errors.append(f"{at}.checkpoint: there is no file {str(checkpoint)!r}")
-        return {"files": ((str(path), weight),)}
+        return {"files": ((str(self.folder / str(checkpoint)), weight),)}
 
     def archive(self, values: Values, weight: float, at: str) -> dict[str, Any]:
         default = {"pfsp": 0.5, "random": 0.3, "baseline": 0.2}
@@ -264,6 +273,15 @@ class _Reader:
             self.errors.append(f"{at}.{name}={value!r} must be a number{bounds}")
             return default
         return float(value)
+
+    def check_policies(self, phase: Phase, at: str) -> None:
+        """Stored opponents must have been made for the rink that the phase is played on."""
+        widths = (18, 4) if phase.keep_mode else (16, 3)
+        for path, _ in phase.opponents.files:
+            try:
+                load_files([path], *widths)
+            except ConfigError as error:
+                self.errors.append(f"{at}: {str(error).removesuffix('.')}")
 
     def check_sum(self, weights: list[float], at: str) -> None:
         if not sum(weights) > 0:

@@ -11,9 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import ConfigError
 from shoal.worlds.hockey.constants import MODE_NAMES, TIME_LIMIT
-from shoal.worlds.hockey.curriculum import Phase, read
+from shoal.worlds.hockey.curriculum import Phase, examine, refuse
 
 _TOP = ("world", "curriculum", "hyperparameters", "training", "agent", "num_envs", "seed", "mirror", "both_players")
 _AGENT_TABLE = ("type", "hyperparameters", "checkpoint_path")
@@ -37,8 +36,8 @@ MEAN_EPISODE = 100
 
 def settings_from(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """Nested settings as config.json has them. Every error in the file is reported together."""
-    phases = read(values, str(path), path.parent)
-    errors = [f"unknown key {key!r}; known are {', '.join(_TOP)}" for key in values if key not in _TOP]
+    phases, errors = examine(values, path.parent)
+    errors += [f"unknown key {key!r}; known are {', '.join(_TOP)}" for key in values if key not in _TOP]
     agent = dict(values.get("agent", {}))
     kind = agent.get("type", "SAC")
     if str(kind).upper() not in _AGENTS:
@@ -50,8 +49,7 @@ def settings_from(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
     training = dict(values.get("training", {}))
     errors += [f"training has an unknown key {key!r}" for key in training if key not in _TRAINING]
     algo, actions = _algo(given, _AGENTS.get(str(kind).upper(), "sac"), phases, errors)
-    if errors:
-        raise ConfigError(f"{path} has {len(errors)} error(s): " + "; ".join(errors) + ".")
+    refuse(errors, str(path))
     algo |= _training_of_agent(training)
     extra = {"curriculum": {"curriculum": values["curriculum"]}}
     extra |= {name: values[name] for name in ("mirror", "both_players") if name in values}

@@ -54,7 +54,7 @@ class Phases:
             raise ConfigError(
                 "Curricula and self-play need lanes whose opponents can change. Make them with --opponent pool."
             )
-        files = tuple(file for phase in self.phases for file in phase.opponents.files)
+        files = tuple(path for phase in self.phases for path, _ in phase.opponents.files)
         width = batch.single_observation_space.shape[0]  # type: ignore[index]
         self._files, self._batch = load_files(files, width, batch.action_width), batch
         if self._restored is not None:

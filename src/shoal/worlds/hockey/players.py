@@ -70,7 +70,7 @@ def store(run: Path, name: str) -> Path:
     step = (run / "checkpoints" / "latest").resolve().name
     STORED.mkdir(exist_ok=True)
     path = STORED / f"{name}.safetensors"
-    command = re.sub(r" --runs-dir \S+", "", (run / "command.txt").read_text().strip())
+    command = re.sub(r" --runs-dir \S+|(?<=--init )\S*/", "", (run / "command.txt").read_text().strip())
     frozen_run(run).save(path, f"{command} ({step})")
     return path
 

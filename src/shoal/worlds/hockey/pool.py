@@ -108,10 +108,10 @@ def opponent_weights(mixture: Mixture, pool: Pool) -> list[float]:
     return [*weights, *(share for _, share in mixture.files), *members]
 
 
-def load_files(files: Sequence[tuple[str, float]], obs_width: int, action_width: int) -> list[FrozenPolicy]:
+def load_files(files: Sequence[str], obs_width: int, action_width: int) -> list[FrozenPolicy]:
     """The policies stored in `files`, checked to fit the rink."""
     loaded = []
-    for path, _ in files:
+    for path in files:
         policy = load_policy(path)
         policy.check_fits(obs_width, action_width, str(path))
         loaded.append(policy)

@@ -13,6 +13,16 @@ OFF_POLICY = {
     "scale_obs": True,
 }
 
+ON_POLICY = {
+    "num_steps": 64,
+    "minibatches": 4,
+    "lr": 1e-3,
+    "lr_final": 1e-4,
+    "normalise_obs": True,
+    "normalise_reward": True,
+    "hidden": (128, 128),
+}
+
 PRESETS: dict[str, dict[str, dict]] = {
     "hockey": {
         "ppo": {
@@ -22,15 +32,7 @@ PRESETS: dict[str, dict[str, dict]] = {
             "eval_episodes": 200,
             "checkpoint_every": 2_000_000,
             "env": {"opponent": "mixed"},
-            "algo": {
-                "num_steps": 64,
-                "minibatches": 4,
-                "lr": 1e-3,
-                "lr_final": 1e-4,
-                "normalise_obs": True,
-                "normalise_reward": True,
-                "hidden": (128, 128),
-            },
+            "algo": ON_POLICY,
         },
         "sac": {
             "num_envs": 64,
@@ -61,6 +63,16 @@ PRESETS: dict[str, dict[str, dict]] = {
             "env": {"opponent": "pool"},
             "extra": {"mirror": True, "both_players": True, "self_play": 0.6, "pool_every": 50_000},
             "algo": {**OFF_POLICY, "lr": 5e-4},
+        },
+        "ppo-self-play": {
+            "num_envs": 256,
+            "total_steps": 10_000_000,
+            "eval_every": 2_000_000,
+            "eval_episodes": 200,
+            "checkpoint_every": 2_000_000,
+            "env": {"opponent": "pool"},
+            "extra": {"self_play": 0.6, "pool_every": 500_000},
+            "algo": {**ON_POLICY, "lr": 5e-4, "lr_final": 5e-5},
         },
     },
 }

@@ -105,5 +105,5 @@ def name_of(entrant: str) -> str:
     if not Path(entrant).exists():
         return entrant
     name = Path(entrant).absolute().name
-    run = re.fullmatch(r".+__(\w+)__(\d+)__\d+-(\d+)_vec\d+(-\d+)?", name)
+    run = re.fullmatch(r".+__(\w+)__(\d+)__\d+-(\d+)(?:_vec\d+)?(-\d+)?", name)
     return name.removesuffix(".safetensors") if run is None else f"{run[1]} {run[2]} {run[3]}{run[4] or ''}"

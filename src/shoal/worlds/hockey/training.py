@@ -113,10 +113,11 @@ class OtherSeat:
         if self._batch.table is not None:  # which choice an action stands for; not every opponent uses the same table
             distance = np.abs(action[:, :, None] - self._batch.table).max(-1)
             action, valid = distance.argmin(-1)[..., None], valid & (distance.min(-1) < 1e-6)
-        mask = np.ones((*reward.shape, self._agent.num_choices), np.float32)
-        scale = np.float32(self._agent.config.reward_scale)
-        ends = rollout.terminated.copy(), rollout.truncated.copy()
-        return Steps(obs, action.astype(np.float32), scale * reward.astype(np.float32), *ends, next_obs, mask, valid)
+        mask, next_mask = self._agent.all_allowed(*reward.shape)
+        reward = np.float32(self._agent.config.reward_scale) * reward.astype(np.float32)
+        terminated, truncated = rollout.terminated.copy(), rollout.truncated.copy()
+        action = action.astype(np.float32)
+        return Steps(obs, action, reward, terminated, truncated, next_obs, mask, next_mask, valid)
 
 
 class WinRates:
