@@ -51,6 +51,11 @@ def gaussian_action(out, noise):
     return torch.stack(action), log_prob
 
 
+def together(agent, estimates):
+    """The smaller of two estimates, as far as the agent is pessimistic, and their mean for the rest."""
+    return agent.sac.pessimism * min(estimates) + (1 - agent.sac.pessimism) * sum(estimates) / 2
+
+
 def sac_update(agent, rows, weights, noise):
     """The first update of `agent` from transitions `rows`, dicts of doubles; returns the networks after it."""
     actor, critics = Net(agent.actor, 0), [Net(agent.critics, k) for k in range(2)]
@@ -59,7 +64,7 @@ def sac_update(agent, rows, weights, noise):
     for i, row in enumerate(rows):
         with torch.no_grad():
             action, log_prob = gaussian_action(actor(row["next_obs"]), noise[len(rows) + i])
-            q = min(target(torch.cat([row["next_obs"], action]))[0] for target in targets)
+            q = together(agent, [target(torch.cat([row["next_obs"], action]))[0] for target in targets])
             wanted = row["reward"] + row["discount"] * (q - alpha * log_prob)
         gaps = [critic(torch.cat([row["obs"], row["action"]]))[0] - wanted for critic in critics]
         critic_loss = critic_loss + weights[i] * sum(0.5 * gap**2 for gap in gaps) / len(rows)
@@ -70,7 +75,7 @@ def sac_update(agent, rows, weights, noise):
     actor_loss, entropy = 0.0, 0.0
     for i, row in enumerate(rows):
         action, log_prob = gaussian_action(actor(row["obs"]), noise[i])
-        q = torch.stack([critic(torch.cat([row["obs"], action]))[0] for critic in critics]).min()
+        q = together(agent, [critic(torch.cat([row["obs"], action]))[0] for critic in critics])
         actor_loss = actor_loss + (alpha * log_prob - q) / len(rows)
         entropy -= float(log_prob.detach()) / len(rows)
     adam_first_step(actor.parameters(), torch.autograd.grad(actor_loss, actor.parameters()), agent.lr)

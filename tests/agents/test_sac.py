@@ -38,9 +38,9 @@ def as_dicts(agent, rows):
 
 
 @pytest.mark.parametrize("compiled", [True, False])
-@pytest.mark.parametrize("weighted", [True, False])
-def test_one_update_is_the_references(compiled, weighted):
-    agent = make(compiled=compiled)
+@pytest.mark.parametrize(("weighted", "pessimism"), [(True, 1.0), (False, 1.0), (False, 0.3)])
+def test_one_update_is_the_references(compiled, weighted, pessimism):
+    agent = make(compiled=compiled, pessimism=pessimism)
     assert (agent.hand is not None) == compiled
     rows, weights = draw_rows(agent)
     weights = weights if weighted else None
@@ -56,7 +56,7 @@ def test_one_update_is_the_references(compiled, weighted):
     assert found.tolist() == pytest.approx(errors, rel=1e-4)
 
 
-@pytest.mark.parametrize("settings", [{}, {"temperature": 0.2}, {"target_entropy": 1.5, "tau": 0.5}])
+@pytest.mark.parametrize("settings", [{}, {"temperature": 0.2}, {"target_entropy": 1.5, "tau": 0.5, "pessimism": 0.0}])
 def test_by_hand_and_by_autograd_stay_together_over_many_updates(settings):
     agents = [make(compiled=compiled, **settings) for compiled in (True, False)]
     for i in range(20):
@@ -193,6 +193,7 @@ def test_spaces_without_a_policy_are_refused(space, settings, words):
         ({"tau": 0.0}, "tau=0.0 is no share"),
         ({"updates_per_step": 0.0}, "updates_per_step=0.0 must be above 0"),
         ({"temperature": -1.0}, "temperature=-1.0 is negative"),
+        ({"pessimism": 1.5}, "pessimism=1.5 must lie between 0"),
     ],
 )
 def test_settings_that_cannot_work_are_refused(settings, words):

@@ -164,6 +164,9 @@ class SACConfig(OffPolicyConfig):
     target_entropy: float | None = None
     """Entropy that the temperature aims at; none is minus the number of continuous actions, or half of what is possible
     for discrete ones."""
+    pessimism: float = 1.0
+    """What the twin critics' estimates count for together: 1 takes the smaller one, 0 their mean. The smaller one is a
+    little too low at every step, which adds up where luck keeps the critics apart and episodes are long."""
     noise: Literal["white", "pink", "red"] = "white"
     """How exploration is correlated in time, within each lane: not at all, as 1/f, or over many steps."""
 
@@ -173,6 +176,8 @@ class SACConfig(OffPolicyConfig):
             raise ConfigError(f"tau={self.tau} is no share. It must lie above 0 and not above 1.")
         if self.temperature is not None and self.temperature < 0.0:
             raise ConfigError(f"temperature={self.temperature} is negative. Leave it out to have it learned.")
+        if not 0.0 <= self.pessimism <= 1.0:
+            raise ConfigError(f"pessimism={self.pessimism} must lie between 0 (the mean) and 1 (the smaller).")
 
 
 @dataclass(frozen=True)

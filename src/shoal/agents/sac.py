@@ -51,7 +51,7 @@ class SAC(OffPolicyAgent):
         self.sac = config = config or SACConfig()
         super().__init__(observation_space, config, network, device, seed)
         check_hidden(config.hidden, "relu")
-        self.policy = policy = policy_for(action_space, config.noise)
+        self.policy = policy = policy_for(action_space, config.noise, config.pessimism)
         self.raw_shape, self.raw_dtype, self.state_size = policy.raw_shape, policy.raw_dtype, policy.state_size
         self._make_replay(policy.num_choices, keep_masks=policy.num_choices > 0)
         features = self.num_features

@@ -19,6 +19,11 @@ from shoal.errors import ConfigError
 LOG_STD_MIN, LOG_STD_MAX = -20.0, 2.0
 
 
+def estimate(q: Tensor, pessimism: float) -> Tensor:
+    """What twin critics [2, N, ...] say together: between their mean (0) and the smaller of the two (1)."""
+    return q.mean(0) - 0.5 * pessimism * (q[0] - q[1]).abs()
+
+
 class ContinuousPolicy:
     """Normals through tanh; `params` [N, 2D] are means and log standard deviations, `raw` [N, D] lies in (-1, 1)."""
 
@@ -26,7 +31,7 @@ class ContinuousPolicy:
     critic_outputs = 1
     raw_dtype = torch.float32
 
-    def __init__(self, space: gym.spaces.Box, colour: str) -> None:
+    def __init__(self, space: gym.spaces.Box, colour: str, pessimism: float) -> None:
         if not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
             raise ConfigError(f"SAC needs actions with finite bounds, but the action space is {space}.")
         self.shape, size = space.shape, int(np.prod(space.shape))
@@ -36,6 +41,7 @@ class ContinuousPolicy:
         self.low, self.high, self.centre, self.half_range = low, high, (high + low) / 2, (high - low) / 2
         self.noise = ColouredNoise(colour, size)
         self.state_size = self.noise.state_size
+        self.pessimism = pessimism
 
     def mode(self, params: Tensor, action_mask: Tensor | None) -> Tensor:
         return torch.tanh(params.chunk(2, -1)[0])
@@ -60,15 +66,15 @@ class ContinuousPolicy:
     def soft_value(
         self, critics: Towers, obs: Tensor, params: Tensor, noise: Tensor, alpha: Tensor, mask: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """min Q - alpha log pi of one action per row, and -log pi: both [N]. Haarnoja et al. 2018, eq. 3 and 21."""
+        """Q - alpha log pi of one action per row, and -log pi: both [N]. Haarnoja et al. 2018, eq. 3 and 21."""
         mean, log_std = params.chunk(2, -1)
         log_std = log_std.clamp(LOG_STD_MIN, LOG_STD_MAX)
         drawn = mean + log_std.exp() * noise
         normal = -0.5 * noise**2 - log_std - 0.5 * math.log(2 * math.pi)
         slope = 2 * (math.log(2) - drawn - F.softplus(-2 * drawn))  # log(1 - tanh(x)^2) that does not underflow
         log_prob = (normal - slope).sum(-1)
-        q = critics(torch.cat([obs, torch.tanh(drawn)], -1))[..., 0].amin(0)
-        return q - alpha * log_prob, -log_prob
+        q = critics(torch.cat([obs, torch.tanh(drawn)], -1))[..., 0]
+        return estimate(q, self.pessimism) - alpha * log_prob, -log_prob
 
     def taken_q(self, critics: Towers, rows: Tensor, at: Columns) -> Tensor:
         """Both critics' estimates for the actions in rows [N, width]: [2, N]."""
@@ -83,10 +89,11 @@ class DiscretePolicy:
     critic_inputs = 0
     state_size = 0
 
-    def __init__(self, space: gym.spaces.Discrete) -> None:
+    def __init__(self, space: gym.spaces.Discrete, pessimism: float) -> None:
         self.num_choices = self.num_params = self.critic_outputs = int(space.n)
         self.start = int(space.start)
         self.target_entropy = 0.5 * math.log(self.num_choices)
+        self.pessimism = pessimism
 
     def mode(self, params: Tensor, action_mask: Tensor | None) -> Tensor:
         return mask_logits(params, action_mask).argmax(-1)
@@ -108,10 +115,10 @@ class DiscretePolicy:
     def soft_value(
         self, critics: Towers, obs: Tensor, params: Tensor, noise: Tensor, alpha: Tensor, mask: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """E[min Q - alpha log pi] over all actions, and the entropy: both [N]. Christodoulou 2019, eq. 10."""
+        """E[Q - alpha log pi] over all actions, and the entropy: both [N]. Christodoulou 2019, eq. 10."""
         log_probs = torch.log_softmax(mask_logits(params, mask), -1)
         probs = log_probs.exp()
-        q = critics(obs).amin(0)
+        q = estimate(critics(obs), self.pessimism)
         entropy = -(probs * log_probs).sum(-1)
         return (probs * q).sum(-1) + alpha * entropy, entropy
 
@@ -121,12 +128,12 @@ class DiscretePolicy:
         return critics(rows[:, at.obs]).gather(-1, action)[..., 0]
 
 
-def policy_for(space: gym.Space, colour: str) -> ContinuousPolicy | DiscretePolicy:
+def policy_for(space: gym.Space, colour: str, pessimism: float) -> ContinuousPolicy | DiscretePolicy:
     """The policy over `space`, or a `ConfigError` if SAC has none."""
     if isinstance(space, gym.spaces.Discrete):
         if colour != "white":
             raise ConfigError(f"noise={colour!r} is for continuous actions; {space} is discrete. Leave it out.")
-        return DiscretePolicy(space)
+        return DiscretePolicy(space, pessimism)
     if isinstance(space, gym.spaces.Box) and np.issubdtype(space.dtype, np.floating):
-        return ContinuousPolicy(space, colour)
+        return ContinuousPolicy(space, colour, pessimism)
     raise ConfigError(f"SAC has no policy over {space}. Use a Discrete or float Box action space.")

@@ -50,14 +50,14 @@ class HandWrittenSAC:
     def learn(self, weights: Tensor | None, noise: Tensor) -> Tensor:
         """As `SAC._learn`; the errors are valid until the next call."""
         agent, at, drawn = self.agent, self.agent.columns, noise.numpy()
-        alpha = math.exp(agent.temperature.log.item())
+        alpha, pessimism = math.exp(agent.temperature.log.item()), agent.sac.pessimism
         q_slope, action_slope, params_slope = self.slopes
         _spread(self.rows, at.next_obs.start, self.both, self.now, self.next)
         self.acting.forward()
         _squash(self.params, drawn, self.std, self.now, self.next, self.log_prob)
 
         self.aiming.forward()
-        _make_target(self.next_q, self.log_prob, alpha, self.rows, at.reward, at.discount, self.target)
+        _make_target(self.next_q, pessimism, self.log_prob, alpha, self.rows, at.reward, at.discount, self.target)
         self.judging.forward()
         weight = self.even if weights is None else weights.numpy()
         critic_loss, q_mean = _judge(self.q, self.target, weight, q_slope, self.error_array)
@@ -65,7 +65,7 @@ class HandWrittenSAC:
         self.critics_step.step(agent.lr)
 
         self.preferring.forward()
-        actor_loss, entropy = _prefer(self.new_q, self.log_prob, alpha, q_slope)
+        actor_loss, entropy = _prefer(self.new_q, pessimism, self.log_prob, alpha, q_slope)
         slope = self.preferring.descend(self.q_slope, learn=False)
         torch.bmm(slope, self.action_weights_turned, out=self.action_slope)
         _unsquash(action_slope, self.now, self.std, drawn, self.params, alpha, params_slope)
@@ -115,11 +115,12 @@ def _squash(params, noise, std, now, following, log_prob):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _make_target(next_q, log_prob, alpha, rows, reward, discount, target):
+def _make_target(next_q, pessimism, log_prob, alpha, rows, reward, discount, target):
     """Targets [N] from the target critics [2, N, 1] at the second half of log_prob [2N]."""
     n = len(target)
     for i in range(n):
-        value = min(next_q[0, i, 0], next_q[1, i, 0]) - alpha * log_prob[n + i]
+        first, second = next_q[0, i, 0], next_q[1, i, 0]
+        value = 0.5 * (first + second - pessimism * abs(first - second)) - alpha * log_prob[n + i]
         target[i] = rows[i, reward] + rows[i, discount] * value
 
 
@@ -140,14 +141,14 @@ def _judge(q, target, weight, slope, errors):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _prefer(q, log_prob, alpha, slope):
-    """Slopes of the actor's loss by q [2, N, 1]: only the smaller one counts. Returns the loss and the entropy."""
+def _prefer(q, pessimism, log_prob, alpha, slope):
+    """Slopes of the actor's loss by q [2, N, 1]: the smaller one counts more. Returns the loss and the entropy."""
     n, loss, entropy = q.shape[1], 0.0, 0.0
     for i in range(n):
         smaller = 0 if q[0, i, 0] <= q[1, i, 0] else 1
-        slope[smaller, i, 0] = -1.0 / n
-        slope[1 - smaller, i, 0] = 0.0
-        loss += (alpha * log_prob[i] - q[smaller, i, 0]) / n
+        slope[smaller, i, 0] = -0.5 * (1.0 + pessimism) / n
+        slope[1 - smaller, i, 0] = -0.5 * (1.0 - pessimism) / n
+        loss += alpha * log_prob[i] / n + slope[0, i, 0] * q[0, i, 0] + slope[1, i, 0] * q[1, i, 0]
         entropy -= log_prob[i] / n
     return loss, entropy
 
