@@ -56,13 +56,13 @@ PRESETS: dict[str, dict[str, dict]] = {
         },
         "self-play": {
             "num_envs": 64,
-            "total_steps": 1_000_000,
+            "total_steps": 500_000,
             "eval_every": 100_000,
             "eval_episodes": 100,
             "checkpoint_every": 200_000,
             "env": {"opponent": "pool"},
             "extra": {"mirror": True, "both_players": True, "self_play": 0.6, "pool_every": 50_000},
-            "algo": {**OFF_POLICY, "lr": 5e-4},
+            "algo": {**OFF_POLICY, "lr": 3e-4, "lr_final": 3e-5, "pessimism": 0.0},
         },
         "ppo-self-play": {
             "num_envs": 256,
