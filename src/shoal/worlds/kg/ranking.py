@@ -132,11 +132,12 @@ def rank_queries(
     for number, side in enumerate(config.sides):
         part = _part(show, number, len(config.sides))
         sides[side] = _merge([judge(*chunk) for chunk in _chunks(data, queries, side, config, part)])
+    weights = WEIGHTS if walks is not None else WEIGHTS[:-1]  # the last one is that of the walks
     return {
         "mode": config.mode,
         "ties": config.ties,
         "corruptions": config.corruptions,
-        "weights": {name: getattr(config, name) for name in WEIGHTS} if config.mode == "hybrid" else {},
+        "weights": {name: getattr(config, name) for name in weights} if config.mode == "hybrid" else {},
         **_summary(sides, queries, data),
     }
 
