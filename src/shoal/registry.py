@@ -134,7 +134,7 @@ def load(path: str) -> Any:
     """The object at "package.module:Name"; the current folder counts as a place to import from."""
     module_name, _, attribute = path.partition(":")
     if str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))
+        sys.path.append(str(Path.cwd()))  # last: a queue.py lying there must not stand in for Python's own
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:

@@ -36,8 +36,12 @@ class FrozenPolicy:
         high: np.ndarray | float = 1.0,
         num_actions: int | None = None,
         table: np.ndarray | None = None,
+        hold: int = 1,
     ) -> None:
-        """Weights are [in, out]. Observations become (obs - mean) * scale, clipped, first."""
+        """Weights are [in, out]. Observations become (obs - mean) * scale, clipped, first.
+
+        `hold` is for who asks: an action is meant to be kept for so many steps.
+        """
         self.layers = [(np.asarray(w, np.float32), np.asarray(b, np.float32)) for w, b in layers]
         self.head, self.activation, self.clip = head, activation, float(clip)
         self.num_features = self.layers[0][0].shape[0]
@@ -45,6 +49,7 @@ class FrozenPolicy:
         self.mean, self.scale = (np.broadcast_to(np.float32(v), self.num_features) for v in (mean, scale))
         self.low, self.high = np.float32(low), np.float32(high)
         self.table = None if table is None else np.asarray(table, np.float32)
+        self.hold = hold
 
     def __call__(self, obs: np.ndarray) -> np.ndarray:
         """obs [N, D] -> actions [N, A] float32, or [N] int64 for choices without a table."""
@@ -85,7 +90,13 @@ class FrozenPolicy:
     @property
     def settings(self) -> dict[str, Any]:
         clip = self.clip if np.isfinite(self.clip) else None
-        return {"head": self.head, "activation": self.activation, "clip": clip, "num_actions": self.num_actions}
+        return {
+            "head": self.head,
+            "activation": self.activation,
+            "clip": clip,
+            "num_actions": self.num_actions,
+            "hold": self.hold,
+        }
 
     @classmethod
     def from_tensors(cls, tensors: dict[str, Any], settings: dict[str, Any]) -> FrozenPolicy:
@@ -96,6 +107,7 @@ class FrozenPolicy:
         clip = np.inf if settings["clip"] is None else settings["clip"]
         options: dict[str, Any] = {name: arrays[name] for name in ("mean", "scale", "low", "high")}
         options |= {"activation": settings["activation"], "clip": clip, "num_actions": settings["num_actions"]}
+        options |= {"hold": settings.get("hold", 1)}
         return cls(layers, settings["head"], table=arrays.get("table"), **options)
 
     def save(self, path: Path, about: str = "") -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,7 @@ def hockey(
     player: Any = "policy",
     starter: Any = "random",
     keep_mode: bool = True,
+    hold: int = 1,
     discrete: bool = False,
     actions: str | None = None,
     carry_counters: bool = False,
@@ -60,6 +62,8 @@ def hockey(
         starter: who gets the puck in NORMAL mode: "random", "one", "two" or "alternate".
         keep_mode: players catch the puck, hold it up to 14 steps and shoot. Without it actions lose their fourth
             number and observations their last two.
+        hold: steps of the rink that one step of the lanes takes, with the same actions; bots still act in each of them.
+            Longer steps are easier to tell apart for an agent that learns the values of discrete actions.
         discrete: eight actions instead of four numbers: nothing, back, forth, right, left, turn right, turn left,
             shoot (the last one only with keep mode).
         actions: a finer table of discrete actions: "fine3", "fine4", ..., "combined"; or the "eight".
@@ -70,7 +74,7 @@ def hockey(
     """
     if opponent == POOL or actions is not None:
         rink = hockey(
-            num_envs, opponent=EXTERNAL, player=player, starter=starter, keep_mode=keep_mode,
+            num_envs, opponent=EXTERNAL, player=player, starter=starter, keep_mode=keep_mode, hold=hold,
             carry_counters=carry_counters, extra_step=extra_step, timeout_terminates=timeout_terminates,
             **batch_options,
         )  # fmt: skip
@@ -86,7 +90,9 @@ def hockey(
         "starter": _codes("starter", starter, STARTER_NAMES, num_envs),
         "seat": np.stack(np.broadcast_arrays(left, right), axis=-1),
     }
-    kernel = _KERNELS[external, discrete](keep_mode=keep_mode, **quirks)
+    if not isinstance(hold, int | np.integer) or isinstance(hold, bool) or hold < 1:
+        raise ConfigError(f"hold={hold!r} must be a whole number of steps, from 1.")
+    kernel = _KERNELS[external, discrete](keep_mode=keep_mode, hold=int(hold), **quirks)
     return HockeyBatch(kernel, num_envs, lanes=lanes, **batch_options)
 
 
@@ -94,6 +100,13 @@ class HockeyBatch(KernelBatch):
     """Lanes of the rink. `reset(options={"one_starting": ..., "mode": ...})` takes one value or one per lane."""
 
     kernel: Hockey
+
+    def __init__(self, kernel: Hockey, num_envs: int, **options: Any) -> None:
+        super().__init__(kernel, num_envs, **options)
+        if kernel.values["hold"] > 1:  # fewer pictures of the same time
+            from shoal.worlds.hockey.rendering import RINK
+
+            self.metadata["renderer"] = replace(RINK, fps=RINK.fps / kernel.values["hold"])
 
     def set_lanes(self, **fields: Any) -> None:
         """Write fields of the lanes' records by name, one value for all lanes or [B] values.

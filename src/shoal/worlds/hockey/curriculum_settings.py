@@ -14,7 +14,9 @@ from typing import Any
 from shoal.worlds.hockey.constants import MODE_NAMES, TIME_LIMIT
 from shoal.worlds.hockey.curriculum import Phase, examine, refuse
 
-_TOP = ("world", "curriculum", "hyperparameters", "training", "agent", "num_envs", "seed", "mirror", "both_players")
+_TOP = (
+    "world", "curriculum", "hyperparameters", "training", "agent", "num_envs", "seed", "mirror", "both_players", "hold",
+)  # fmt: skip
 _AGENT_TABLE = ("type", "hyperparameters", "checkpoint_path")
 _AGENTS = {"DDDQN": "dddqn", "DDQN_PER": "dddqn", "SAC": "sac", "PPO": "ppo"}
 _AGENT = {
@@ -31,7 +33,7 @@ _TRAINING = (
     "checkpoint_frequency", "eval_frequency",
 )  # fmt: skip
 MEAN_EPISODE = 100
-"""Steps of an episode on average, to turn what is counted in episodes into steps."""
+"""Steps of the rink in an episode on average, to turn what is counted in episodes into steps."""
 
 
 def settings_from(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
@@ -48,15 +50,21 @@ def settings_from(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
         errors.append(f"agent.checkpoint_path: there is no run {agent['checkpoint_path']!r}")
     training = dict(values.get("training", {}))
     errors += [f"training has an unknown key {key!r}" for key in training if key not in _TRAINING]
-    algo, actions = _algo(given, _AGENTS.get(str(kind).upper(), "sac"), phases, errors)
+    hold = values.get("hold", 1)
+    if not isinstance(hold, int) or isinstance(hold, bool) or hold < 1:
+        errors.append(f"hold={hold!r} must be a whole number of steps, from 1")
+        hold = 1
+    algo, actions = _algo(given, _AGENTS.get(str(kind).upper(), "sac"), phases, hold, errors)
     refuse(errors, str(path))
     algo |= _training_of_agent(training)
     extra = {"curriculum": {"curriculum": values["curriculum"]}}
     extra |= {name: values[name] for name in ("mirror", "both_players") if name in values}
     env: dict[str, Any] = {"opponent": "pool", "keep_mode": phases[0].keep_mode}
+    if hold != 1:
+        env["hold"] = hold
     if algo["name"] == "dddqn":
         env["actions"] = actions
-    settings = {"world": "hockey", "total_steps": _longest(phases), "env": env, "extra": extra, "algo": algo}
+    settings = {"world": "hockey", "total_steps": _longest(phases, hold), "env": env, "extra": extra, "algo": algo}
     settings |= {name: values[name] for name in ("num_envs", "seed") if name in values}
     if agent.get("checkpoint_path") is not None:
         settings["init"] = str(path.parent / agent["checkpoint_path"])
@@ -68,7 +76,9 @@ def settings_from(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
     return settings
 
 
-def _algo(given: dict[str, Any], name: str, phases: list[Phase], errors: list[str]) -> tuple[dict[str, Any], str]:
+def _algo(
+    given: dict[str, Any], name: str, phases: list[Phase], hold: int, errors: list[str]
+) -> tuple[dict[str, Any], str]:
     """The agent's settings, and the name of its table of actions."""
     given = dict(given)
     fineness = given.pop("action_fineness", None)
@@ -80,7 +90,8 @@ def _algo(given: dict[str, Any], name: str, phases: list[Phase], errors: list[st
     if name == "dddqn":
         algo["epsilon"] = given.pop("eps", given.pop("epsilon", 1.0))
         if lowest is not None:
-            episodes = sum(phase.episodes or (phase.steps or 0) / MEAN_EPISODE for phase in phases) or 1
+            length = MEAN_EPISODE / hold
+            episodes = sum(phase.episodes or (phase.steps or 0) / length for phase in phases) or 1
             algo |= {"epsilon_final": lowest}
             algo["explore"] = min(1.0, math.log(max(lowest, 1e-6)) / math.log(decay) / episodes)
     for key, value in given.items():
@@ -104,11 +115,11 @@ def _training_of_agent(training: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _longest(phases: list[Phase]) -> int:
+def _longest(phases: list[Phase], hold: int) -> int:
     """Steps that the phases take at most; the run ends with the last of them."""
     total = 0
     for phase in phases:
-        limit = max(int(TIME_LIMIT[MODE_NAMES.index(mode)]) for mode, _ in phase.modes)
+        limit = math.ceil(max(int(TIME_LIMIT[MODE_NAMES.index(mode)]) for mode, _ in phase.modes) / hold)
         bounds = [phase.episodes * limit if phase.episodes else None, phase.steps]
         total += min((bound for bound in bounds if bound is not None), default=10_000_000)
     return total

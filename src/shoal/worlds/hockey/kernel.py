@@ -83,6 +83,7 @@ class Hockey(Kernel):
     metadata = {"renderer": "shoal.worlds.hockey.rendering:RINK"}
     params = {
         "keep_mode": True,
+        "hold": 1,  # steps of the rink for which an action stands
         "carry_counters": False,  # the original hands holding counters to the next episode
         "extra_step": False,  # the original ends one step after its time limit
         "timeout_terminates": False,  # the original calls a time-out a termination
@@ -228,6 +229,16 @@ def rest(s, k, x, y):
 
 
 def play(s, p, rng, given_1, given_2):
+    """`hold` steps with the same given actions, fewer if the episode ends. Returns reward, terminated, truncated."""
+    total, terminated, truncated = 0.0, False, False
+    for _ in range(p.hold):
+        if not (terminated or truncated):
+            reward, terminated, truncated = play_once(s, p, rng, given_1, given_2)
+            total += reward
+    return total, terminated, truncated
+
+
+def play_once(s, p, rng, given_1, given_2):
     """One step: both seats act, the rink moves, player 1 is paid. Returns reward, terminated, truncated."""
     action_1 = act(s, RACKET_1, given_1, p.keep_mode, rng)
     action_2 = act(s, RACKET_2, given_2, p.keep_mode, rng)

@@ -33,9 +33,9 @@ def frozen_run(run: Path, checkpoint: str = "latest") -> FrozenPolicy:
     table = None if name is None else action_table(name, keep)
     mine = {key.removeprefix("agent."): array for key, array in arrays.items() if key.startswith("agent.")}
     kind = config["algo"]["name"]
-    if kind == "ppo":
-        return _of_ppo(mine, config["algo"], table)
-    return _of_towers(mine, kind, table)
+    policy = _of_ppo(mine, config["algo"], table) if kind == "ppo" else _of_towers(mine, kind, table)
+    policy.hold = env.get("hold", 1)
+    return policy
 
 
 def _of_towers(arrays: dict[str, np.ndarray], kind: str, table: np.ndarray | None) -> FrozenPolicy:

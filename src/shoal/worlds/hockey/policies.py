@@ -25,7 +25,8 @@ def find_policy(name: str, env: dict[str, Any]) -> tuple[dict[str, Any], Callabl
         return {}, lambda batch: Agent()
     stored = stored_policies()
     if name in stored:
-        return {}, lambda batch: StoredActor(stored[name])
+        actor = StoredActor(stored[name])
+        return {"hold": actor.hold}, lambda batch: actor
     names = ", ".join(map(repr, (DEFAULT, *BOTS, *stored, "random")))
     raise ConfigError(f"hockey has no policy {name!r}. Use {names}, or name a run folder.")
 
@@ -42,6 +43,7 @@ class StoredActor:
         from shoal.agents.frozen import FrozenPolicy
 
         self._policy = FrozenPolicy.load(path)
+        self.hold = self._policy.hold
 
     def __call__(self, obs: np.ndarray, info: dict[str, Any]) -> np.ndarray:
         """[B, 18] -> [B, 4]."""

@@ -43,10 +43,20 @@ def find_entrant(name: str) -> Entrant:
         policy.check_fits(18, 4, name)
         return policy
     if name in (DEFAULT, *stored_policies()):
-        policy = find_policy(name, {})[1](None)
-        return lambda obs: policy(obs, {})
+        needs, make = find_policy(name, {})
+        return Seated(make(None), needs.get("hold", 1))
     names = ", ".join((*BOTS, DEFAULT, *stored_policies()))
     raise ConfigError(f"{name!r} cannot take part: it is no run folder, no stored policy, and none of {names}.")
+
+
+class Seated:
+    """A policy that comes with Shoal, asked like one from a file."""
+
+    def __init__(self, actor: Any, hold: int) -> None:
+        self._actor, self.hold = actor, hold
+
+    def __call__(self, obs: np.ndarray) -> np.ndarray:
+        return self._actor(obs, {})
 
 
 def play(entrants: dict[str, Entrant], games: int, seed: int = 0) -> Result:
@@ -72,26 +82,27 @@ def play(entrants: dict[str, Entrant], games: int, seed: int = 0) -> Result:
 def play_pair(one: Entrant, two: Entrant, games: int, seed: int) -> np.ndarray:
     """Winners [games]: 1, 0 or -1 as `one` sees it; as many games from every lane, so that short ones are not favoured.
 
-    A bot plays inside the lanes; policies are asked from outside, each once per step.
+    A bot plays inside the lanes; policies are asked from outside, each once per step, and their actions are kept for
+    as many steps as they were trained for.
     """
     lanes = min(LANES, games)
     left, right = one if isinstance(one, str) else "policy", two if isinstance(two, str) else EXTERNAL
     batch = hockey(lanes, starter=both_sides(lanes), player=left, opponent=right)
     quota = np.full(lanes, games // lanes)
     quota[: games % lanes] += 1
-    played, winners = np.zeros(lanes, int), []
-    action = np.zeros(batch.action_space.shape, np.float32)
+    played, age, winners = np.zeros(lanes, int), np.zeros(lanes, int), []
+    both = np.zeros((lanes, 2, 4), np.float32)
     try:
         obs, _ = batch.reset(seed=seed)
         while (played < quota).any():
-            if not isinstance(two, str):
-                action[:, 1] = two(obs[:, 1])
-                if not isinstance(one, str):
-                    action[:, 0] = one(obs[:, 0])
-            elif not isinstance(one, str):
-                action[:] = one(obs)
-            obs, _, terminated, truncated, info = batch.step(action)
+            for seat, entrant in enumerate((one, two)):
+                if not isinstance(entrant, str):
+                    due = age % getattr(entrant, "hold", 1) == 0
+                    if due.any():
+                        both[due, seat] = entrant(obs[due, seat] if right == EXTERNAL else obs[due])
+            obs, _, terminated, truncated, info = batch.step(both if right == EXTERNAL else both[:, 0])
             ended = terminated | truncated
+            age = np.where(ended, 0, age + 1)
             if ended.any():
                 winners.append(info["final_info"]["winner"][ended & (played < quota)])
                 played += ended

@@ -76,6 +76,7 @@ class VersusBatch(Batch):
             metadata=rink.metadata,
         )
         B = self.num_envs
+        self.hold = int(rink.kernel.values["hold"])
         self.policies: list[Policy] = []
         self.who = np.zeros(B, np.int64)
         self.shaping = Shaping()
@@ -161,12 +162,13 @@ class VersusBatch(Batch):
     def _get_state(self) -> State:
         inner = {f"rink.{name}": array for name, array in self.rink.get_state().items()}
         own = {"keys": self._keys, "episode": self._episode, "who": self.who, "over": self._over, "obs": self._two.obs}
+        own["theirs"] = self._both[:, 1]
         return inner | {name: array.copy() for name, array in own.items()}
 
     def _set_state(self, state: State) -> None:
         self.rink.set_state({k.removeprefix("rink."): v for k, v in state.items() if k.startswith("rink.")})
         self._keys[:], self._episode[:], self.who[:] = state["keys"], state["episode"], state["who"]
-        self._over[:], self._two.obs[:] = state["over"], state["obs"]
+        self._over[:], self._two.obs[:], self._both[:, 1] = state["over"], state["obs"], state["theirs"]
 
     def close_extras(self, **kwargs: Any) -> None:
         self.rink.close()
@@ -199,14 +201,19 @@ class VersusBatch(Batch):
         self.lane_state["seat"][lanes, 1] = self.lane_state["playing"][lanes, 1] = seats
 
     def _ask_opponents(self, obs: np.ndarray) -> np.ndarray:
-        """Fill in the actions of policies, one call for each; returns the lanes that have one, [B] bool."""
+        """Fill in the actions of policies, one call for each; returns the lanes that have one, [B] bool.
+
+        One that was trained to hold its actions for longer than a step here lasts is not asked in between.
+        """
         played = self.who >= FIRST_POLICY
-        self._both[:, 1] = 0.0
+        self._both[~played, 1] = 0.0
         if played.any():
+            age = self.lane_state["t"]
             for who in np.unique(self.who[played]):
-                lanes = np.flatnonzero(self.who == who)
                 policy = self.policies[min(who - FIRST_POLICY, len(self.policies) - 1)]
-                self._both[lanes, 1] = policy(obs[lanes])
+                lanes = np.flatnonzero((self.who == who) & (age % getattr(policy, "hold", 1) < self.hold))
+                if len(lanes):
+                    self._both[lanes, 1] = policy(obs[lanes])
         return played
 
     def _shaped(self, parts: dict[str, np.ndarray], ended: np.ndarray, whose: str = "") -> np.ndarray | float:
