@@ -9,7 +9,11 @@ from shoal.agents.config import SACConfig
 from shoal.agents.offpolicy import Mirror
 from shoal.agents.sac import SAC
 from shoal.errors import ConfigError
+from shoal.training.clock import Clock
+from shoal.training.hooks import Hooks
+from shoal.training.rollout import Rollout, collect
 from tests.agents.offpolicy_reference import Net, sac_update
+from tests.toy import Walk
 
 OBS, BOX = gym.spaces.Box(-np.inf, np.inf, (3,), np.float32), gym.spaces.Box(-2.0, 4.0, (2,), np.float32)
 SMALL = {"hidden": (8, 8), "batch_size": 6, "warmup": 0, "replay_capacity": 100}
@@ -194,8 +198,21 @@ def test_spaces_without_a_policy_are_refused(space, settings, words):
         ({"updates_per_step": 0.0}, "updates_per_step=0.0 must be above 0"),
         ({"temperature": -1.0}, "temperature=-1.0 is negative"),
         ({"pessimism": 1.5}, "pessimism=1.5 must lie between 0"),
+        ({"pessimism_final": -0.1}, "pessimism_final=-0.1 must lie between 0"),
     ],
 )
 def test_settings_that_cannot_work_are_refused(settings, words):
     with pytest.raises(ConfigError, match=words):
         SACConfig(**{**SMALL, **settings})
+
+
+def test_pessimism_follows_its_schedule():
+    batch = Walk(2, actions="box")
+    settings = {**SMALL, "num_steps": 4, "pessimism": 0.9, "pessimism_final": 0.1}
+    agent = SAC(batch.single_observation_space, batch.single_action_space, SACConfig(**settings))
+    rollout = Rollout(batch, agent)
+    batch.reset_into(rollout.step_buffers(3), seed=0)
+    for progress, wanted in ((0.0, 0.9), (0.5, 0.5), (1.0, 0.1)):
+        collect(batch, agent, rollout, Hooks(), Clock())
+        agent.update(rollout, progress)
+        assert agent.policy.pessimism == pytest.approx(wanted)

@@ -167,6 +167,8 @@ class SACConfig(OffPolicyConfig):
     pessimism: float = 1.0
     """What the twin critics' estimates count for together: 1 takes the smaller one, 0 their mean. The smaller one is a
     little too low at every step, which adds up where luck keeps the critics apart and episodes are long."""
+    pessimism_final: float | None = None
+    """Pessimism at the end of the run, approached linearly; none keeps it constant."""
     noise: Literal["white", "pink", "red"] = "white"
     """How exploration is correlated in time, within each lane: not at all, as 1/f, or over many steps."""
 
@@ -176,8 +178,10 @@ class SACConfig(OffPolicyConfig):
             raise ConfigError(f"tau={self.tau} is no share. It must lie above 0 and not above 1.")
         if self.temperature is not None and self.temperature < 0.0:
             raise ConfigError(f"temperature={self.temperature} is negative. Leave it out to have it learned.")
-        if not 0.0 <= self.pessimism <= 1.0:
-            raise ConfigError(f"pessimism={self.pessimism} must lie between 0 (the mean) and 1 (the smaller).")
+        for field in ("pessimism", "pessimism_final"):
+            value = getattr(self, field)
+            if value is not None and not 0.0 <= value <= 1.0:
+                raise ConfigError(f"{field}={value} must lie between 0 (the mean) and 1 (the smaller).")
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 import torch
@@ -19,8 +19,12 @@ from shoal.agents.by_hand.sac import HandWrittenSAC
 from shoal.agents.config import SACConfig
 from shoal.agents.networks import check_hidden
 from shoal.agents.offpolicy import OffPolicyAgent
+from shoal.agents.schedules import linear
 from shoal.agents.soft_policies import ContinuousPolicy, policy_for
 from shoal.agents.towers import Towers
+
+if TYPE_CHECKING:
+    from shoal.training.rollout import Rollout
 
 Tree = Any
 
@@ -115,6 +119,11 @@ class SAC(OffPolicyAgent):
         return self.policy.soft_value(self.critics, features, self.actor(features)[0], noise, alpha, None)[0]
 
     # ------------------------------------------------------------------ learning
+
+    def update(self, rollout: Rollout, progress: float = 0.0) -> dict[str, float]:
+        """As for every agent with a replay memory; less pessimistic as the run goes on, if asked."""
+        self.policy.pessimism = linear(self.sac.pessimism, self.sac.pessimism_final, progress)
+        return super().update(rollout, progress)
 
     def learn(self, rows: Tensor, weights: Tensor | None) -> Tensor:
         noise = self.policy.draw_noise(2 * len(rows), self.generator).to(self.device)

@@ -24,7 +24,7 @@ class HandWrittenSAC:
     """Learns for `agent`, on its own parameters, from what lies in `agent.rows`."""
 
     def __init__(self, agent: SAC, policy: ContinuousPolicy) -> None:
-        self.agent, at = agent, agent.columns
+        self.agent, self.policy, at = agent, policy, agent.columns
         N, D, A = agent.config.batch_size, agent.num_features, policy.raw_shape[0]
         both, now, following = torch.zeros(2 * N, D), torch.zeros(N, D + A), torch.zeros(N, D + A)
         self.acting = Pass(agent.actor, both, back_rows=N)  # on obs, then on next_obs
@@ -50,7 +50,7 @@ class HandWrittenSAC:
     def learn(self, weights: Tensor | None, noise: Tensor) -> Tensor:
         """As `SAC._learn`; the errors are valid until the next call."""
         agent, at, drawn = self.agent, self.agent.columns, noise.numpy()
-        alpha, pessimism = math.exp(agent.temperature.log.item()), agent.sac.pessimism
+        alpha, pessimism = math.exp(agent.temperature.log.item()), self.policy.pessimism
         q_slope, action_slope, params_slope = self.slopes
         _spread(self.rows, at.next_obs.start, self.both, self.now, self.next)
         self.acting.forward()
