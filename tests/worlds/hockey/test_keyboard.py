@@ -48,7 +48,7 @@ def test_a_bad_request_is_refused_in_a_sentence(address, body):
 
 
 def test_games_are_counted_and_go_on():
-    match = Match("agent", seed=1)
+    match = Match("sac", seed=1)
     for goals in (1, 2):
         lane = match.batch.lane_state
         x, y, vx = lane["x"].copy(), lane["y"].copy(), lane["vx"].copy()

@@ -1,10 +1,15 @@
+"""Who can be watched: bots and stored policies, and how games are counted."""
+
+import re
+
 import numpy as np
 import pytest
+from safetensors import safe_open
 
 from shoal.errors import ConfigError
 from shoal.worlds.hockey.batch import hockey
 from shoal.worlds.hockey.evaluation import play_games, summary
-from shoal.worlds.hockey.policies import Agent, find_policy
+from shoal.worlds.hockey.policies import StoredActor, find_policy, stored_policies
 
 
 def games(name, opponent, count=128):
@@ -13,9 +18,16 @@ def games(name, opponent, count=128):
     return summary(play_games(env, make_policy(env), count, seed=0))
 
 
-def test_the_bundled_agent_beats_the_bots():
-    assert games("agent", "weak")["won"] > 0.95
-    assert games("agent", "strong")["won"] > 0.85
+@pytest.mark.parametrize(("name", "weak", "strong"), [("ppo", 0.95, 0.85), ("sac", 0.95, 0.85)])
+def test_the_policies_that_come_with_it_beat_the_bots(name, weak, strong):
+    assert games(name, "weak")["won"] > weak
+    assert games(name, "strong")["won"] > strong
+
+
+def test_stored_policies_say_which_command_made_them():
+    for path in stored_policies().values():
+        with safe_open(path, "numpy") as file:
+            assert re.match(r"shoal train hockey .*\(step_\d+\)$", file.metadata()["about"]), path
 
 
 def test_strong_scores_more_than_weak():
@@ -27,7 +39,7 @@ def test_strong_scores_more_than_weak():
 
 def test_as_many_games_count_from_every_lane():
     env = hockey(3, opponent="none", mode="TRAIN_SHOOTING")
-    actor = Agent()
+    actor = StoredActor()
     assert len(play_games(env, actor, 7, seed=0)) == 7
 
 
@@ -35,4 +47,4 @@ def test_unknown_policies_and_other_observations_are_told():
     with pytest.raises(ConfigError, match="no policy 'medium'"):
         find_policy("medium", {})
     with pytest.raises(ConfigError, match="observations of 18 numbers, not 16"):
-        Agent()(np.zeros((2, 16), np.float32), {})
+        StoredActor()(np.zeros((2, 16), np.float32), {})

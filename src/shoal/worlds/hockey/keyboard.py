@@ -17,20 +17,23 @@ import numpy as np
 from shoal.errors import ConfigError
 from shoal.worlds.hockey.batch import EXTERNAL, hockey
 from shoal.worlds.hockey.kernel import SEAT_NAMES
-from shoal.worlds.hockey.policies import BOTS, DEFAULT, Agent
+from shoal.worlds.hockey.policies import BOTS, DEFAULT, StoredActor, stored_policies
 from shoal.worlds.hockey.rendering import RINK
 
 HOST = "127.0.0.1"
 
 
 class Match:
-    """Games of a person, on the left, against a bot or the bundled agent."""
+    """Games of a person, on the left, against a bot or a stored policy."""
 
     def __init__(self, opponent: str = DEFAULT, seed: int | None = None) -> None:
-        if opponent not in (*BOTS, DEFAULT):
-            raise ConfigError(f"Nobody called {opponent!r} plays hockey here. Use 'weak', 'strong' or 'agent'.")
+        players = (*BOTS, *stored_policies())
+        if opponent not in players:
+            names = ", ".join(map(repr, players))
+            raise ConfigError(f"Nobody called {opponent!r} plays hockey here. Use one of {names}.")
         self.batch = hockey(1, opponent=EXTERNAL, autoreset_mode="disabled", starter="alternate", num_threads=1)
-        self._agent = Agent() if opponent == DEFAULT else None
+        self._agent = None if opponent in BOTS else StoredActor(opponent)
+        self._theirs, self._age = np.zeros(4, np.float32), 0
         if self._agent is None:
             self.batch.set_lanes(seat=[0, SEAT_NAMES.index(opponent)])
         self.meta = {**RINK.meta(self.batch), "names": ["you", opponent]}
@@ -45,13 +48,16 @@ class Match:
         if not np.isfinite(row).all():
             raise ConfigError(f"An action is four numbers from -1 to 1, not {action!r}.")
         with self._lock:
-            theirs = np.zeros(4, np.float32) if self._agent is None else self._agent(self._obs[:, 1], self._info)[0]
-            both = np.stack([np.clip(row, -1.0, 1.0), theirs])[None]
+            if self._agent is not None and self._age % self._agent.hold == 0:
+                self._theirs = self._agent(self._obs[:, 1], self._info)[0]
+            both = np.stack([np.clip(row, -1.0, 1.0), self._theirs])[None]
+            self._age += 1
             self._obs, _, terminated, truncated, self._info = self.batch.step(both)
             frame = RINK.frames(self.batch, self._obs)[0]
             over = bool(terminated[0] or truncated[0])
             if over:
                 winner = int(self._info["winner"][0])
+                self._age = 0
                 if winner:
                     self.score[0 if winner == 1 else 1] += 1
                 self._obs, self._info = self.batch.reset(options={"reset_mask": np.array([True])})

@@ -15,7 +15,7 @@ import numpy as np
 from shoal.errors import ConfigError
 from shoal.worlds.hockey.batch import EXTERNAL, hockey
 from shoal.worlds.hockey.evaluation import both_sides
-from shoal.worlds.hockey.policies import BOTS, DEFAULT, find_policy, stored_policies
+from shoal.worlds.hockey.policies import BOTS, stored_policies
 from shoal.worlds.hockey.pool import load_policy, score_of
 from shoal.worlds.hockey.ratings import Ratings
 
@@ -35,28 +35,17 @@ class Result(NamedTuple):
 
 
 def find_entrant(name: str) -> Entrant:
-    """A bot, the bundled agent, a run folder or a stored policy."""
+    """A bot, a run folder, or a stored policy by its file or by the name under which it comes with Shoal."""
     if name in BOTS:
         return name
     if Path(name).exists():
         policy = load_policy(name)
         policy.check_fits(18, 4, name)
         return policy
-    if name in (DEFAULT, *stored_policies()):
-        needs, make = find_policy(name, {})
-        return Seated(make(None), needs.get("hold", 1))
-    names = ", ".join((*BOTS, DEFAULT, *stored_policies()))
+    if name in stored_policies():
+        return load_policy(str(stored_policies()[name]))
+    names = ", ".join((*BOTS, *stored_policies()))
     raise ConfigError(f"{name!r} cannot take part: it is no run folder, no stored policy, and none of {names}.")
-
-
-class Seated:
-    """A policy that comes with Shoal, asked like one from a file."""
-
-    def __init__(self, actor: Any, hold: int) -> None:
-        self._actor, self.hold = actor, hold
-
-    def __call__(self, obs: np.ndarray) -> np.ndarray:
-        return self._actor(obs, {})
 
 
 def play(entrants: dict[str, Entrant], games: int, seed: int = 0) -> Result:
