@@ -7,6 +7,7 @@ import pytest
 from shoal.errors import ConfigError
 from shoal.training.settings import resolve_config
 from shoal.worlds.hockey.curriculum import SHAPING, read
+from shoal.worlds.hockey.curriculum_settings import settings_from
 from shoal.worlds.hockey.pool import Mixture
 
 SIMPLE = {  # the field names of the original system, as its simple curriculum has them
@@ -150,6 +151,15 @@ def test_all_mistakes_are_listed_together(tmp_path):
         resolve_config(None, {}, file)
     for words in ("episodes=0", "agent.type='TDMPC2' is not available", "unknown key 'speed'", "unknown key 'extra'"):
         assert words in str(caught.value)
+
+
+def test_a_scale_is_not_learned_where_little_moves(tmp_path):
+    game = {"environment": {"mode": "NORMAL"}, "opponent": {"type": "basic_weak"}}
+    agent = {"type": "DDDQN", "hyperparameters": {"scale_obs": True}}
+    for change in ({"environment": {"mode": "TRAIN_SHOOTING"}}, {"opponent": {"type": "none"}}):
+        with pytest.raises(ConfigError, match="scale_obs learns how large numbers are in the first phase"):
+            settings_from({**changed(**{**game, **change}), "agent": agent}, tmp_path / "my.json")
+    assert settings_from({**changed(**game), "agent": agent}, tmp_path / "my.json")["algo"]["scale_obs"]
 
 
 def test_the_shipped_curriculum_is_valid():

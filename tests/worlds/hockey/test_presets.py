@@ -9,6 +9,7 @@ import shoal
 from shoal.worlds.hockey.batch import hockey
 from shoal.worlds.hockey.evaluation import play_games, summary
 
+
 @pytest.mark.slow
 def test_ppo_beats_the_weak_bot_in_minutes(tmp_path):
     started = time.process_time()

@@ -26,7 +26,8 @@ _AGENT = {
     "replay_capacity": "replay_capacity", "target_update_freq": "target_every", "target_every": "target_every",
     "tau": "tau", "grad_clip": "max_grad_norm", "n_step": "n_step", "prioritised": "prioritised", "noise": "noise",
     "target_entropy": "target_entropy", "temperature": "temperature", "num_steps": "num_steps",
-    "updates_per_step": "updates_per_step", "scale_obs": "scale_obs",
+    "updates_per_step": "updates_per_step", "scale_obs": "scale_obs", "pessimism": "pessimism",
+    "pessimism_final": "pessimism_final",
 }  # fmt: skip
 _TRAINING = (
     "max_episode_steps", "updates_per_step", "warmup_steps", "train_freq", "reward_scale", "checkpoint_save_freq",
@@ -55,6 +56,12 @@ def settings_from(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
         errors.append(f"hold={hold!r} must be a whole number of steps, from 1")
         hold = 1
     algo, actions = _algo(given, _AGENTS.get(str(kind).upper(), "sac"), phases, hold, errors)
+    if algo.get("scale_obs") and phases and not _is_like_a_game(phases[0]):
+        errors.append(
+            "agent.hyperparameters.scale_obs learns how large numbers are in the first phase, but phases[0] is no game "
+            "in NORMAL mode against somebody, so what hardly moves there would be far too large later: begin with such "
+            "a phase, or leave scale_obs out"
+        )
     refuse(errors, str(path))
     algo |= _training_of_agent(training)
     extra = {"curriculum": {"curriculum": values["curriculum"]}}
@@ -113,6 +120,10 @@ def _training_of_agent(training: dict[str, Any]) -> dict[str, Any]:
     if "reward_scale" in training:
         found["reward_scale"] = training["reward_scale"]
     return found
+
+
+def _is_like_a_game(phase: Phase) -> bool:
+    return all(mode == "NORMAL" for mode, _ in phase.modes) and phase.opponents.nobody == 0.0
 
 
 def _longest(phases: list[Phase], hold: int) -> int:
