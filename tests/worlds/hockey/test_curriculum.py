@@ -89,8 +89,9 @@ def test_the_originals_file_loads_unchanged(tmp_path):
     assert (config.algo.lr, config.algo.batch_size, config.algo.hidden) == (5e-4, 512, (256, 512, 256))
     assert (config.algo.target_every, config.algo.epsilon_final, config.algo.loss) == (2000, 0.1, "huber")
     assert (config.algo.warmup, config.algo.updates_per_step, config.algo.reward_scale) == (80_000, 0.25, 0.5)
-    assert config.env["opponent"] == "pool"
-    assert config.env["actions"] == "eight"
+    assert (config.algo.gamma, config.algo.n_step, config.algo.tau, config.algo.scale_obs) == (0.99, 1, None, False)
+    assert (config.env["opponent"], config.env["actions"], config.env["hold"]) == ("pool", "eight", 1)
+    assert not config.extra["mirror"]
     assert config.total_steps == 2 * 8000 * 80 + 15_000 * 250 + 40_000 * 250
     phases = read(config.extra["curriculum"], "config.json")
     assert [phase.name for phase in phases] == ["shooting", "defence", "normal", "strong"]

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from shoal.agents.config import DDDQNConfig, PPOConfig, SACConfig
 from shoal.worlds.hockey.constants import MODE_NAMES, TIME_LIMIT
 from shoal.worlds.hockey.curriculum import Phase, examine, refuse
 
@@ -18,6 +20,7 @@ _TOP = (
     "world", "curriculum", "hyperparameters", "training", "agent", "num_envs", "seed", "mirror", "both_players", "hold",
 )  # fmt: skip
 _AGENT_TABLE = ("type", "hyperparameters", "checkpoint_path")
+_CONFIGS = {"dddqn": DDDQNConfig, "sac": SACConfig, "ppo": PPOConfig}
 _AGENTS = {"DDDQN": "dddqn", "DDQN_PER": "dddqn", "SAC": "sac", "PPO": "ppo"}
 _AGENT = {
     "learning_rate": "lr", "lr": "lr", "lr_final": "lr_final", "batch_size": "batch_size", "gamma": "gamma",
@@ -65,10 +68,8 @@ def settings_from(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
     refuse(errors, str(path))
     algo |= _training_of_agent(training)
     extra = {"curriculum": {"curriculum": values["curriculum"]}}
-    extra |= {name: values[name] for name in ("mirror", "both_players") if name in values}
-    env: dict[str, Any] = {"opponent": "pool", "keep_mode": phases[0].keep_mode}
-    if hold != 1:
-        env["hold"] = hold
+    extra |= {name: values.get(name, False) for name in ("mirror", "both_players")}
+    env: dict[str, Any] = {"opponent": "pool", "keep_mode": phases[0].keep_mode, "hold": hold}
     if algo["name"] == "dddqn":
         env["actions"] = actions
     settings = {"world": "hockey", "total_steps": _longest(phases, hold), "env": env, "extra": extra, "algo": algo}
@@ -90,11 +91,12 @@ def _algo(
     given = dict(given)
     fineness = given.pop("action_fineness", None)
     actions = given.pop("actions", "eight" if fineness is None else f"fine{fineness}")
-    algo: dict[str, Any] = {"name": name}
-    if given.pop("use_huber", True) is False:
-        algo["loss"] = "squared"
+    # plain defaults, so that nothing of our preset for games slips into a file that says nothing about it
+    algo: dict[str, Any] = {"name": name, **asdict(_CONFIGS[name]())}
+    squared = given.pop("use_huber", True) is False
     decay, lowest = given.pop("eps_decay", 0.9995), given.pop("eps_min", None)
     if name == "dddqn":
+        algo["loss"] = "squared" if squared else "huber"
         algo["epsilon"] = given.pop("eps", given.pop("epsilon", 1.0))
         if lowest is not None:
             length = MEAN_EPISODE / hold
