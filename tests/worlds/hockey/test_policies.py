@@ -18,7 +18,7 @@ def games(name, opponent, count=128):
     return summary(play_games(env, make_policy(env), count, seed=0))
 
 
-@pytest.mark.parametrize(("name", "weak", "strong"), [("ppo", 0.95, 0.85), ("sac", 0.97, 0.93)])
+@pytest.mark.parametrize(("name", "weak", "strong"), [("ppo", 0.95, 0.85), ("sac", 0.97, 0.93), ("dddqn", 0.75, 0.65)])
 def test_the_policies_that_come_with_it_beat_the_bots(name, weak, strong):
     assert games(name, "weak")["won"] > weak
     assert games(name, "strong")["won"] > strong
