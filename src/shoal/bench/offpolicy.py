@@ -43,10 +43,14 @@ def measure(algo: str, threads: int, rounds: int) -> list[Row]:
     return rows_of(name, workers, answers, "offpolicy")
 
 
-def cost_of_priority(rounds: int = 7, updates: int = 40) -> float:
-    """CPU time of drawing by priority and of changing priorities, over that of the rest of an update of DDDQN."""
+def cost_of_priority(rounds: int = 61, updates: int = 20) -> float:
+    """CPU time of drawing by priority and of changing priorities, over that of the rest of an update of DDDQN.
+
+    On one thread, as CPU time counts threads that wait; in many short rounds, as the difference is small.
+    """
     import gymnasium as gym
     import numpy as np
+    import torch
 
     from shoal.agents.config import DDDQNConfig
     from shoal.agents.dddqn import DDDQN
@@ -59,7 +63,10 @@ def cost_of_priority(rounds: int = 7, updates: int = 40) -> float:
     rows[:, agents[0].columns.action.start] = 0.0
     for agent in agents:
         agent.replay.add(rows)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
     seconds = [[_seconds(agent._update_once, updates) for agent in agents] for _ in range(rounds)]
+    torch.set_num_threads(threads)
     return median(by_priority / evenly - 1 for evenly, by_priority in seconds[1:])
 
 
