@@ -44,3 +44,12 @@ def test_unknown_verb_is_one_sentence():
     result = subprocess.run([sys.executable, "-m", "shoal", "trian"], capture_output=True, text=True)
     assert result.returncode == 2
     assert result.stderr.startswith("shoal: No verb 'trian'. Did you mean 'train'? `shoal --help` lists all ")
+
+
+def test_a_file_in_the_current_folder_does_not_stand_in_for_pythons_own(tmp_path):
+    (tmp_path / "queue.py").write_text("raise RuntimeError('not the one')")
+    (tmp_path / "mine.py").write_text("import queue\n\nAnswer = queue.Queue")
+    code = "from shoal.registry import load; print(load('mine:Answer').__module__)"
+    command = [sys.executable, "-P", "-c", code]
+    answer = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "queue"

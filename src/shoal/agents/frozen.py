@@ -106,8 +106,7 @@ class FrozenPolicy:
         layers = [(arrays[f"weight_{i}"], arrays[f"bias_{i}"]) for i in range(count)]
         clip = np.inf if settings["clip"] is None else settings["clip"]
         options: dict[str, Any] = {name: arrays[name] for name in ("mean", "scale", "low", "high")}
-        options |= {"activation": settings["activation"], "clip": clip, "num_actions": settings["num_actions"]}
-        options |= {"hold": settings.get("hold", 1)}
+        options |= {"clip": clip, **{name: settings[name] for name in ("activation", "num_actions", "hold")}}
         return cls(layers, settings["head"], table=arrays.get("table"), **options)
 
     def save(self, path: Path, about: str = "") -> None:

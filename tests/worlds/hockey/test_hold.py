@@ -5,11 +5,16 @@ import json
 import numpy as np
 import pytest
 
+import shoal
+from shoal.agents.frozen import FrozenPolicy
 from shoal.errors import ConfigError
 from shoal.vector.rendering import renderer_of
 from shoal.worlds.hockey.batch import hockey
 from shoal.worlds.hockey.curriculum_settings import settings_from
-from shoal.worlds.hockey.tournament import play_pair
+from shoal.worlds.hockey.keyboard import Match
+from shoal.worlds.hockey.players import frozen_run
+from shoal.worlds.hockey.policies import find_policy
+from shoal.worlds.hockey.tournament import find_entrant, play_pair
 from shoal.worlds.hockey.versus import FIRST_POLICY
 
 HOLD = 4
@@ -69,6 +74,30 @@ def test_in_a_tournament_everybody_keeps_to_the_own_pace():
     play_pair(driving(often, 1), driving(seldom, HOLD), 2, seed=0)
     assert len(often) > 20
     assert len(often) / HOLD <= sum(seldom) / 2 <= len(often) / HOLD + 4
+
+
+def test_a_policy_knows_how_long_its_actions_are_held(tmp_path):
+    small = {"name": "dddqn", "hidden": (8,), "batch_size": 8, "warmup": 8, "num_steps": 4}
+    made = shoal.train(
+        "hockey", algo=small, num_envs=2, total_steps=64, eval_every=0, eval_episodes=1, runs_dir=tmp_path, quiet=True,
+        env={"opponent": "weak", "actions": "eight", "hold": 3},
+    )  # fmt: skip
+    policy = frozen_run(made.run)
+    assert policy.hold == 3
+    policy.save(tmp_path / "policy.safetensors")
+    assert FrozenPolicy.load(tmp_path / "policy.safetensors").hold == 3
+    assert find_policy("dddqn", {})[0] == {"hold": HOLD}
+    assert find_entrant("dddqn").hold == HOLD
+
+
+def test_against_a_person_too():
+    match, seen = Match("dddqn", seed=1), []
+    ask = match._agent._policy
+    match._agent._policy = lambda obs: seen.append(1) or ask(obs)
+    match._agent._policy.num_features = ask.num_features
+    for _ in range(3 * HOLD):
+        match.step([0, 0, 0, 0])
+    assert len(seen) == 3
 
 
 @pytest.mark.parametrize("hold", [0, 2.5, True, "four"])

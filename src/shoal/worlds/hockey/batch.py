@@ -63,7 +63,8 @@ def hockey(
         keep_mode: players catch the puck, hold it up to 14 steps and shoot. Without it actions lose their fourth
             number and observations their last two.
         hold: steps of the rink that one step of the lanes takes, with the same actions; bots still act in each of them.
-            Longer steps are easier to tell apart for an agent that learns the values of discrete actions.
+            Rewards are summed, infos are those of the last. Longer steps are easier to tell apart for an agent that
+            learns the values of discrete actions.
         discrete: eight actions instead of four numbers: nothing, back, forth, right, left, turn right, turn left,
             shoot (the last one only with keep mode).
         actions: a finer table of discrete actions: "fine3", "fine4", ..., "combined"; or the "eight".
