@@ -26,7 +26,7 @@ def text_of(renderable):
 
 
 def test_the_panel_says_how_far_how_fast_how_good_and_where_the_time_goes():
-    text = text_of(draw_panel("cartpole", {"step": 250_000, **ROW}, 1_000_000))
+    text = text_of(draw_panel("cartpole", {"step": 250_000, "time/left": 30.0, **ROW}, 1_000_000))
     for part in ("cartpole", "250,000 / 1,000,000", "50,000 steps/s", "left 0:30", "123.4", "loss", "0.5"):
         assert part in text
     assert "learning 50%" in text
@@ -65,4 +65,16 @@ def test_no_terminal_means_lines(capsys):
 
 def test_durations():
     assert [duration(s) for s in (5, 65, 3665)] == ["0:05", "1:05", "1:01:05"]
-    assert time_left({"step": 25, "time/time_elapsed": 5.0}, 100) == 15.0
+
+
+def test_the_time_that_is_left_does_not_count_what_the_first_rollout_took():
+    first, later = {"step": 10, "time/time_elapsed": 60.0}, {"step": 40, "time/time_elapsed": 66.0}
+    assert time_left(later, first, 100) == 12.0
+    file = io.StringIO()
+    display = LineDisplay("t", 100, Console(file=file, width=200))
+    display.every = 0.0
+    for row in (first, later):
+        display.row(row["step"], {**ROW, **row})
+    before, after = file.getvalue().splitlines()
+    assert "left" not in before
+    assert after.endswith("left 0:12")

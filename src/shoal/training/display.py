@@ -36,6 +36,7 @@ class Display(ABC):
     def __init__(self, title: str, total_steps: int, console: Console) -> None:
         self.title, self.total_steps, self.console = title, total_steps, console
         self._row: Row = {}
+        self._first: Row = {}  # compiling is part of what it took, and says nothing about the speed of the others
         self._shown_at = 0.0
         self._shown: Row = {}
         self._evaluated: Row = {}  # an evaluation stays on display until the next one
@@ -43,6 +44,9 @@ class Display(ABC):
     def row(self, step: int, row: Row) -> None:
         self._evaluated |= {key: value for key, value in row.items() if key.startswith("eval/")}
         self._row = {"step": step, **self._evaluated, **row}
+        self._first = self._first or self._row
+        if step > self._first["step"]:
+            self._row["time/left"] = time_left(self._row, self._first, self.total_steps)
         if time.monotonic() - self._shown_at >= self.every:
             self._shown_at = time.monotonic()
             self.show(self._row)
@@ -70,7 +74,7 @@ class LineDisplay(Display):
         parts = [f"step {row['step']:,}/{self.total_steps:,}", f"{row['time/fps']:,.0f} steps/s"]
         parts += [f"{name} {row[key]:.4g}" for name, key in RETURNS if row.get(key) is not None]
         parts += [f"{key.removeprefix('train/')} {row[key]:.3g}" for key in losses(row)[:3]]
-        parts.append(f"left {duration(time_left(row, self.total_steps))}")
+        parts += [f"left {duration(row['time/left'])}"] if "time/left" in row else []
         self.say("  ".join(parts))
 
 
@@ -107,7 +111,8 @@ def draw_panel(title: str, row: Row, total_steps: int) -> Panel:
     left = Table.grid(padding=(0, 2))
     left.add_row("[dim]steps", f"{row['step']:,} / {total_steps:,}")
     left.add_row("[dim]speed", f"{row['time/fps']:,.0f} steps/s")
-    left.add_row("[dim]time", f"{duration(row['time/time_elapsed'])}, left {duration(time_left(row, total_steps))}")
+    to_come = f", left {duration(row['time/left'])}" if "time/left" in row else ""
+    left.add_row("[dim]time", duration(row["time/time_elapsed"]) + to_come)
     for name, key in RETURNS:
         if row.get(key) is not None:
             left.add_row(f"[dim]{name}", f"[bold]{row[key]:.4g}")
@@ -138,9 +143,10 @@ def losses(row: Row) -> list[str]:
     return sorted(keys, key=lambda key: "loss" not in key)
 
 
-def time_left(row: Row, total_steps: int) -> float:
-    """Seconds to the end at the average speed so far."""
-    return max(total_steps - row["step"], 0) * row["time/time_elapsed"] / max(row["step"], 1)
+def time_left(row: Row, first: Row, total_steps: int) -> float:
+    """Seconds to the end at the average speed since the first row."""
+    seconds = row["time/time_elapsed"] - first["time/time_elapsed"]
+    return max(total_steps - row["step"], 0) * seconds / (row["step"] - first["step"])
 
 
 def duration(seconds: float) -> str:
