@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo setup test test-slow bench lint format clean
+.PHONY: demo setup test test-portable test-slow wheel bench house lint format clean
 
 demo: $(VENV)/.train
 	$(BIN)/shoal train cartpole
@@ -12,21 +12,34 @@ demo: $(VENV)/.train
 test: setup
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
+# workers, training and the command line once more, on what every operating system has
+test-portable: setup
+	SHOAL_PORTABLE=1 PYTHONPATH=tests/portable $(BIN)/python -m pytest -n 2 --dist worksteal \
+	    tests/vector/workers tests/training tests/cli tests/runs tests/jit/test_cache.py
+
 test-slow: setup
 	$(BIN)/python -m pytest -m slow -s
+
+wheel: setup
+	$(BIN)/python -m build --no-isolation --outdir dist
 
 bench: setup
 	$(BIN)/shoal bench
 
+house: setup
+	$(BIN)/python tools/house.py
+
 lint: setup
-	$(BIN)/ruff check src tests
-	$(BIN)/ruff format --check src tests
+	$(BIN)/ruff check src tests tools
+	$(BIN)/ruff format --check src tests tools
 	$(BIN)/mypy
+	$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin
+	$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/win32
 	$(BIN)/lint-imports
 
 format: setup
-	$(BIN)/ruff check --fix src tests
-	$(BIN)/ruff format src tests
+	$(BIN)/ruff check --fix src tests tools
+	$(BIN)/ruff format src tests tools
 
 setup: $(VENV)/.setup
 
@@ -39,7 +52,7 @@ $(VENV)/.train: pyproject.toml constraints.txt
 
 # What the tests and benchmarks need on top.
 $(VENV)/.setup: $(VENV)/.train
-	$(PIP) -e '.[train,dev,box2d,peers,video,routing,kg,search,ray,sb3,torchrl,pettingzoo]'
+	$(PIP) -e '.[train,dev,box2d,peers,video,routing,kg,search,tune,ray,sb3,torchrl,pettingzoo,export]'
 	touch $@
 
 clean:

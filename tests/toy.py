@@ -8,8 +8,8 @@ from __future__ import annotations
 import gymnasium as gym
 import numpy as np
 
+from shoal.seeding import lane_keys, mix
 from shoal.vector.batch import Batch
-from shoal.vector.seeding import lane_keys, mix
 
 FLOAT = np.float32
 

@@ -15,7 +15,10 @@ __version__ = "0.1.0"
 
 _LAZY = {
     "make": "shoal.registry",
-    "train": "shoal.training.train",
+    "World": "shoal.world",
+    "train": "shoal.experiments.train",
+    "load": "shoal.policy",
+    "Policy": "shoal.policy",
     "Batch": "shoal.vector.batch",
     "Step": "shoal.vector.batch",
     "Kernel": "shoal.vector.kernel",

@@ -1,138 +1,227 @@
-"""Names of worlds, and `make`: from a name, a class or a factory to a batch. Nothing is imported until it is made."""
+"""Names of worlds, and `make`: from a name, a class or a factory to a batch. Nothing heavy is imported before that.
+
+Whatever is handed over becomes a `World` first (`as_world`): one of ours, an installed one (entry-point group
+`shoal.worlds`), `package.module:WORLD`, or a door made on the spot for a plain kernel, environment, batch or factory.
+"""
 
 from __future__ import annotations
 
 import importlib
+import re
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field, fields, make_dataclass, replace
+from functools import cache, partial
+from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from shoal.errors import ConfigError, unknown_name
+from shoal.errors import ConfigError, ShoalError, unknown_name
+from shoal.options import Count, NoOptions, Number, OpenOptions
+from shoal.world import BatchOptions, World, options_of, split_options
 
 if TYPE_CHECKING:
     from shoal.vector.batch import Batch
+    from shoal.vector.kernel import Kernel
+    from shoal.vector.single import SingleLane
 
-
-RLLIBS_RUNNER = "ray.rllib.env.single_agent_env_runner"
-
-
-@dataclass(frozen=True)
-class World:
-    """One entry of the registry."""
-
-    name: str
-    """What `shoal.make` and the command line call it."""
-    gym_id: str
-    """What `gymnasium.make` and `gymnasium.make_vec` call it."""
-    entry: str
-    """`module:attribute`: a `Kernel` class, or a function `(num_envs, **options) -> Batch`."""
-    summary: str
-    """One line for `shoal envs`."""
-
-
-_CLASSIC = "shoal.worlds.classic"
-
-WORLDS = {
-    world.name: world
-    for world in (
-        World("cartpole", "shoal/CartPole-v1", f"{_CLASSIC}.cartpole:CartPole", "balance a pole on a cart"),
-        World(
-            "pendulum", "shoal/Pendulum-v1", f"{_CLASSIC}.pendulum:Pendulum", "swing a pendulum up, continuous torque"
-        ),
-        World("acrobot", "shoal/Acrobot-v1", f"{_CLASSIC}.acrobot:Acrobot", "swing a two-link arm above the bar"),
-        World(
-            "mountaincar", "shoal/MountainCar-v0", f"{_CLASSIC}.mountaincar:MountainCar", "rock a car out of a valley"
-        ),
-        World(
-            "mountaincar-continuous",
-            "shoal/MountainCarContinuous-v0",
-            f"{_CLASSIC}.mountaincar:MountainCarContinuous",
-            "the same with a continuous engine",
-        ),
-        World("cage2", "shoal/CAGE2-v0", "shoal.worlds.cage2.world:make_cage2", "defend a network, CAGE Challenge 2"),
-        World(
-            "dvrp", "shoal/DVRP-v0", "shoal.worlds.dvrp.config:make", "negotiate time windows for a dial-a-ride fleet"
-        ),
-        World("hockey", "shoal/Hockey-v0", "shoal.worlds.hockey.batch:hockey", "two-player laser hockey against bots"),
-        World("kg", "shoal/KG-v0", "shoal.worlds.kg.world:make_kg", "prove queries over a knowledge graph"),
-    )
+GROUP = "shoal.worlds"
+"""The entry-point group in which an installed package names its worlds."""
+_CLASSIC = "shoal.worlds.classic.world"
+OURS = {
+    "cartpole": f"{_CLASSIC}:CARTPOLE",
+    "pendulum": f"{_CLASSIC}:PENDULUM",
+    "acrobot": f"{_CLASSIC}:ACROBOT",
+    "mountaincar": f"{_CLASSIC}:MOUNTAINCAR",
+    "mountaincar-continuous": f"{_CLASSIC}:MOUNTAINCAR_CONTINUOUS",
+    "cage2": "shoal.worlds.cage2.world:WORLD",
+    "dvrp": "shoal.worlds.dvrp.world:WORLD",
+    "hockey": "shoal.worlds.hockey.world:WORLD",
+    "kg": "shoal.worlds.kg.world:WORLD",
 }
+"""Where the worlds that come with Shoal are."""
+
+
+def world_names() -> list[str]:
+    """Every world that can be named: ours, then the installed ones."""
+    return [*OURS, *(name for name in _installed() if name not in OURS)]
+
+
+def worlds() -> dict[str, World | ShoalError]:
+    """Every world by name; for an installed one that cannot be loaded, the reason."""
+    loaded: dict[str, World | ShoalError] = {}
+    for name in world_names():
+        try:
+            loaded[name] = find_world(name)  # type: ignore[assignment]
+        except ShoalError as error:
+            loaded[name] = error
+    return loaded
 
 
 def find_world(name: str) -> World | None:
-    """The world called `name` (its short name or its Gymnasium id, in any case), or None."""
+    """The world called `name` (its name or its Gymnasium id, in any case), or None."""
     wanted = name.lower().replace("_", "-")
-    for world in WORLDS.values():
-        if wanted in (world.name, world.gym_id.lower()):
-            return world
+    path = OURS.get(wanted) or _installed().get(wanted)
+    if path is not None:
+        return _load_world(wanted, path)
+    if re.fullmatch(r"[\w.-]+/[\w.-]+-v\d+", wanted):  # the form of a Gymnasium id
+        for world in worlds().values():
+            if isinstance(world, World) and world.gym_id.lower() == wanted:
+                return world
     return None
 
 
-def make(env: Any, num_envs: int = 1, *, backend: str = "auto", **options: Any) -> Batch:
+@cache
+def _installed() -> dict[str, str]:
+    """Names of installed worlds and where they are, without importing them."""
+    return {point.name.lower().replace("_", "-"): point.value for point in entry_points(group=GROUP)}
+
+
+def _load_world(name: str, path: str) -> World:
+    try:
+        world = load(path)
+    except ShoalError:
+        raise
+    except Exception as error:  # somebody else's module, which may fail in any way
+        raise ConfigError(
+            f"The world {name!r} cannot be loaded from {path}: {type(error).__name__}: {error}."
+        ) from error
+    if not isinstance(world, World):
+        raise ConfigError(f"{path} is a {type(world).__name__}, not a shoal.World.")
+    if "gymnasium" in sys.modules:
+        _register(world)
+    return world
+
+
+def as_world(env: object) -> World:
+    """The door of anything that can be made into lanes."""
+    if isinstance(env, World):
+        return env if env.path or env.name in world_names() else replace(env, path=_path_of(env))
+    if isinstance(env, str):
+        world = find_world(env)
+        if world is not None:
+            return world
+        target = load(env) if ":" in env else _known_id(env)
+        return replace(target, path=env) if isinstance(target, World) else _door_for(target, env)
+    return _door_for(env, name_of(env))
+
+
+def _path_of(world: World) -> str:
+    """Where a world that is given as an object can be found again: "package.module:NAME", or nothing."""
+    module = sys.modules.get(getattr(world.make, "__module__", ""))
+    names = [name for name, value in vars(module).items() if value is world] if module else []
+    return f"{module.__name__}:{names[0]}" if module and names else ""
+
+
+def name_of(env: object) -> str:
+    """How an environment that is given as an object is called in messages, folders and configurations."""
+    target = getattr(env, "func", env)  # of a functools.partial
+    target = target if hasattr(target, "__qualname__") else type(target)
+    return f"{target.__module__}:{target.__qualname__}"
+
+
+def make(env: object, num_envs: int = 1, **options: Any) -> Batch:
     """A batch of `num_envs` lanes of `env`.
 
     Args:
-        env: a world's name ("cartpole"), any Gymnasium id ("LunarLander-v3"), "package.module:Name", a `Kernel`, a
-            `Batch` or `gymnasium.Env` class, or a factory of environments.
-        backend: "auto"; or "serial" / "workers" to say how a `gymnasium.Env` is run.
-        options: what the world or the backend takes, e.g. `autoreset_mode`, `copy`, `num_threads`, `num_workers`.
+        env: a world's name ("cartpole"), any Gymnasium id ("LunarLander-v3"), "package.module:Name", a `World`, a
+            `Kernel`, a `Batch` or `gymnasium.Env` class, or a factory of environments.
+        options: options of the world, and fields of `BatchOptions`, e.g. `autoreset_mode`, `copy`, `num_threads`; for a
+            `gymnasium.Env` those of `EnvironmentOptions`, e.g. `backend`, `num_workers`.
     """
-    if backend not in ("auto", "serial", "workers"):
-        raise ConfigError(f"backend={backend!r} is unknown. Use 'auto', 'serial' or 'workers'.")
-    entry = resolve(env) if isinstance(env, str) else env
-    if RLLIBS_RUNNER in sys.modules:
-        _refuse_same_step_under_rllib(options)
-    from shoal.vector.kernel import Kernel, KernelBatch
+    world = as_world(env)
+    of_batch, of_world = split_options(options)
+    return world.make(num_envs, options_of(world, of_world), BatchOptions(**of_batch))
 
-    if isinstance(entry, Kernel) or (isinstance(entry, type) and issubclass(entry, Kernel)):
-        return _make_kernel(entry, num_envs, KernelBatch, options)
+
+# ---------------------------------------------------------------------- doors made on the spot
+
+
+@dataclass(frozen=True)
+class EnvironmentOptions:
+    """How any `gymnasium.Env` is run."""
+
+    backend: Literal["auto", "serial", "workers"] = "auto"
+    """In this process, or on worker processes; auto takes workers for more than one lane."""
+    num_workers: int | None = None
+    """Worker processes; none takes one per core."""
+    env_kwargs: dict[str, object] = field(default_factory=dict)
+    """Arguments of the environment itself."""
+    context: Literal["forkserver", "fork", "spawn"] = "forkserver"
+    """How worker processes are started."""
+    step_timeout: float | None = None
+    """Seconds after which a step on a worker counts as hung."""
+    on_fault: Literal["raise", "restart"] = "raise"
+    """Whether a lane that crashed ends the run or begins anew."""
+
+
+def _door_for(target: object, name: str) -> World:
     from shoal.vector.batch import Batch
+    from shoal.vector.kernel import Kernel
 
-    if (isinstance(env, str) and find_world(env) is not None) or (isinstance(entry, type) and issubclass(entry, Batch)):
-        return entry(num_envs, **options)
-    return _make_from_env(entry, num_envs, backend, options)
-
-
-def _refuse_same_step_under_rllib(options: dict[str, Any]) -> None:
-    """RLlib never looks at the autoreset mode, and takes the step after an end for the reset: with our default every
-    last observation would be wrong and a step of every episode lost, without a word. So its runner is not served."""
-    frame = sys._getframe(2)
-    while frame is not None:
-        caller = frame.f_globals.get("__name__")
-        if caller == "shoal.bridges.rllib.envs":
-            return  # which knows what it does
-        if caller == RLLIBS_RUNNER:
-            break
-        frame = frame.f_back  # type: ignore[assignment]
-    else:
-        return
-    mode = str(getattr(options.get("autoreset_mode", "same_step"), "value", options.get("autoreset_mode", "same_step")))
-    if mode.replace("_", "").lower() != "nextstep":
-        raise ConfigError(
-            "RLlib would corrupt every end of an episode of lanes that begin anew within the same step. "
-            "Use shoal.bridges.rllib.ppo_config, or make the lanes with autoreset_mode='next_step'."
-        )
+    if isinstance(target, Kernel) or (isinstance(target, type) and issubclass(target, Kernel)):
+        options = _kernel_options(target) if isinstance(target, type) else NoOptions
+        return World(name, "", _first_line(target), options, partial(_make_kernel, target), source=target)
+    if isinstance(target, type) and issubclass(target, Batch):
+        return World(name, "", _first_line(target), OpenOptions, partial(_make_batch, target), source=target)
+    return World(name, "", _first_line(target), EnvironmentOptions, partial(_make_lanes, target), source=target)
 
 
-def resolve(name: str) -> Any:
-    """What a name stands for: a world's entry, the object at "package.module:Name", or a Gymnasium id as it is."""
-    world = find_world(name)
-    if world is not None:
-        return load(world.entry)
-    if ":" in name:
-        return load(name)
+def _first_line(target: object) -> str:
+    return (target.__doc__ or "").strip().partition("\n")[0] if not isinstance(target, str) else target
+
+
+def _kernel_options(kernel: type[Kernel]) -> type:
+    """The parameters of a kernel as a dataclass; tables have no flag."""
+    columns = []
+    for name, value in kernel.params.items():
+        kind = _PARAMETERS.get(type(value), object)
+        columns.append((name, kind, field(default_factory=partial(_same, value))))
+    return make_dataclass(f"{kernel.__name__}Options", columns, frozen=True)
+
+
+_PARAMETERS: dict[type, object] = {float: Number, int: Count, bool: bool | tuple[bool, ...]}
+
+
+def _same(value: object) -> object:
+    return value
+
+
+def _make_kernel(kernel: Kernel | type[Kernel], num_envs: int, options: Any, batch: BatchOptions) -> Batch:
+    from shoal.vector.kernel import KernelBatch
+
+    made = kernel(**{f.name: getattr(options, f.name) for f in fields(options)}) if isinstance(kernel, type) else kernel
+    return KernelBatch(made, num_envs, **batch.given())
+
+
+def _make_batch(cls: type[Batch], num_envs: int, options: OpenOptions, batch: BatchOptions) -> Batch:
+    return cls(num_envs, **options.values, **batch.given())
+
+
+def _make_lanes(env: Any, num_envs: int, options: EnvironmentOptions, batch: BatchOptions) -> Batch:
+    given = batch.only("autoreset_mode", "copy")
+    if options.backend == "serial" or (options.backend == "auto" and num_envs == 1):
+        from shoal.vector.serial import SerialBatch
+
+        return SerialBatch(env, num_envs, env_kwargs=options.env_kwargs, **given)
+    from shoal.vector.workers import WorkerBatch
+
+    of_workers = {name: value for name, value in asdict(options).items() if name != "backend"}
+    return WorkerBatch(env, num_envs, **of_workers, **given)
+
+
+def _known_id(name: str) -> str:
     import gymnasium
 
     if name in gymnasium.registry:
         return name
-    known = [*WORLDS, *gymnasium.registry]
-    raise unknown_name("environment", name, known, "`shoal envs`")
+    raise unknown_name("environment", name, [*world_names(), *gymnasium.registry], "`shoal envs`")
 
 
 def load(path: str) -> Any:
     """The object at "package.module:Name"; the current folder counts as a place to import from."""
     module_name, _, attribute = path.partition(":")
+    if not all(part.isidentifier() for part in module_name.split(".")):
+        raise ConfigError(f"{path!r} does not name an environment: before the colon there must be a module.")
     if str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))  # last: a queue.py lying there must not stand in for Python's own
     try:
@@ -143,46 +232,35 @@ def load(path: str) -> Any:
         raise
     if not hasattr(module, attribute):
         names = [name for name in vars(module) if not name.startswith("_")]
-        raise unknown_name(f"name in {module_name}", attribute, names, f"`dir({module_name})`")
+        raise unknown_name("name", attribute, names, f"`dir({module_name})`", f"in {module_name}")
     return getattr(module, attribute)
-
-
-def _make_kernel(kernel: Any, num_envs: int, batch: Any, options: dict[str, Any]) -> Batch:
-    """Split options into those of the batch and those of the kernel's parameters."""
-    own = {"lanes", "compiled", "num_threads", "autoreset_mode", "copy"}
-    of_batch = {name: value for name, value in options.items() if name in own}
-    params = {name: value for name, value in options.items() if name not in own}
-    if isinstance(kernel, type):
-        kernel = kernel(**params)
-    elif params:
-        raise ConfigError(f"Give {sorted(params)} to the kernel itself: it is already made.")
-    return batch(kernel, num_envs, **of_batch)
-
-
-def _make_from_env(env: Any, num_envs: int, backend: str, options: dict[str, Any]) -> Batch:
-    if backend == "serial" or (backend == "auto" and num_envs == 1):
-        from shoal.vector.serial import SerialBatch
-
-        return SerialBatch(env, num_envs, **options)
-    from shoal.vector.workers import WorkerBatch
-
-    return WorkerBatch(env, num_envs, **options)
 
 
 # ---------------------------------------------------------------------- Gymnasium's registry
 
 
 def register_in_gymnasium() -> None:
-    """Make every world known to `gymnasium.make` and `gymnasium.make_vec`."""
+    """Make our worlds known to `gymnasium.make` and `gymnasium.make_vec`; installed ones are, once they are loaded."""
+    for name, path in OURS.items():
+        _load_world(name, path)
+
+
+def _register(world: World) -> None:
     import gymnasium
 
-    for world in WORLDS.values():
-        if world.gym_id not in gymnasium.registry:
-            gymnasium.register(
-                world.gym_id,
-                entry_point="shoal.vector.single:SingleLane",
-                vector_entry_point="shoal.registry:make",
-                kwargs={"env": world.name},
-                disable_env_checker=True,
-                order_enforce=False,
-            )
+    if world.gym_id not in gymnasium.registry:
+        gymnasium.register(
+            world.gym_id,
+            entry_point="shoal.registry:make_single",
+            vector_entry_point="shoal.registry:make",
+            kwargs={"env": world.name},
+            disable_env_checker=True,
+            order_enforce=False,
+        )
+
+
+def make_single(env: object, render_mode: str | None = None, **options: Any) -> SingleLane:
+    """One lane of `env` as an ordinary `gymnasium.Env`."""
+    from shoal.vector.single import SingleLane
+
+    return SingleLane(make(env, 1, **{**options, "autoreset_mode": "disabled"}), render_mode)

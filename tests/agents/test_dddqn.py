@@ -34,12 +34,12 @@ def draw_rows(agent, seed=0):
     return rows, torch.rand(len(rows), generator=generator)
 
 
-@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("fast", [True, False])
 @pytest.mark.parametrize("loss", ["huber", "squared"])
 @pytest.mark.parametrize("max_grad_norm", [0.05, 10.0])
-def test_one_update_is_the_references(compiled, loss, max_grad_norm):
-    agent = make(compiled=compiled, loss=loss, max_grad_norm=max_grad_norm)
-    assert (agent.hand is not None) == compiled
+def test_one_update_is_the_references(fast, loss, max_grad_norm):
+    agent = make(fast=fast, loss=loss, max_grad_norm=max_grad_norm)
+    assert (agent.fast is not None) == fast
     rows, weights = draw_rows(agent)
     network, errors = dddqn_update(agent, as_dicts(agent, rows), weights.double())
     found = agent.learn(rows, weights)
@@ -48,7 +48,7 @@ def test_one_update_is_the_references(compiled, loss, max_grad_norm):
 
 
 def test_by_hand_and_by_autograd_stay_together_over_many_updates():
-    agents = [make(compiled=compiled, tau=0.1) for compiled in (True, False)]
+    agents = [make(fast=fast, tau=0.1) for fast in (True, False)]
     for i in range(20):
         errors = [agent.learn(*draw_rows(agent, i)) for agent in agents]
         torch.testing.assert_close(*errors, atol=1e-3, rtol=1e-3)

@@ -120,3 +120,18 @@ def test_whole_episodes_give_the_same_transitions_later(seed, num_lanes, n, more
     assert seen.max() <= 1
     for ours, theirs in zip(found, wanted, strict=True):
         np.testing.assert_allclose(ours[order], theirs[wanted_order], rtol=1e-5, atol=1e-5)
+
+
+def test_a_cut_of_some_lanes_leaves_the_others_going_on():
+    steps = draw_steps(np.random.default_rng(0), 6, 3, end_rate=0.0)
+    steps = steps._replace(valid=np.ones_like(steps.valid))
+    window = NStepWindow(3, 0.9)
+    window.push(Steps(*(part[:3] for part in steps)))
+    window.cut(slice(1, 2))
+    after = window.push(Steps(*(part[3:] for part in steps)))
+    # what was pending were steps 1 and 2: with the cut their successor is that of step 2
+    pending = after.obs[:, 0] < 3
+    pairs = zip(after.obs[pending], after.next_obs[pending], strict=True)
+    successors = {(t, lane): time for (t, lane), (time, _) in pairs}
+    assert [successors[1, lane] for lane in range(3)] == [3.5, 2.5, 3.5]
+    assert [successors[2, lane] for lane in range(3)] == [4.5, 2.5, 4.5]

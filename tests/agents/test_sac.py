@@ -7,11 +7,11 @@ import torch
 
 from shoal.agents.config import SACConfig
 from shoal.agents.offpolicy import Mirror
+from shoal.agents.rollout import Rollout
 from shoal.agents.sac import SAC
 from shoal.errors import ConfigError
-from shoal.training.clock import Clock
+from shoal.training.collect import Clock, collect
 from shoal.training.hooks import Hooks
-from shoal.training.rollout import Rollout, collect
 from tests.agents.offpolicy_reference import Net, sac_update
 from tests.toy import Walk
 
@@ -41,17 +41,17 @@ def as_dicts(agent, rows):
     return [{name: row[getattr(at, name)] for name in parts} for row in rows]
 
 
-@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("fast", [True, False])
 @pytest.mark.parametrize(("weighted", "pessimism"), [(True, 1.0), (False, 1.0), (False, 0.3)])
-def test_one_update_is_the_references(compiled, weighted, pessimism):
-    agent = make(compiled=compiled, pessimism=pessimism)
-    assert (agent.hand is not None) == compiled
+def test_one_update_is_the_references(fast, weighted, pessimism):
+    agent = make(fast=fast, pessimism=pessimism)
+    assert (agent.fast is not None) == fast
     rows, weights = draw_rows(agent)
     weights = weights if weighted else None
     noise = torch.randn(2 * len(rows), 2, generator=torch.Generator().manual_seed(3))
     counted = torch.ones(len(rows)) if weights is None else weights
     nets, log_alpha, errors = sac_update(agent, as_dicts(agent, rows), counted.double(), noise.double())
-    found = agent.hand.learn(weights, noise) if compiled else agent._learn(rows, weights, noise)
+    found = agent.fast.learn(weights, noise) if fast else agent._learn(rows, weights, noise)
     for name, wanted in nets.items():
         for k, net in enumerate(wanted):
             ours = Net(getattr(agent, name), k).flat()
@@ -62,7 +62,7 @@ def test_one_update_is_the_references(compiled, weighted, pessimism):
 
 @pytest.mark.parametrize("settings", [{}, {"temperature": 0.2}, {"target_entropy": 1.5, "tau": 0.5, "pessimism": 0.0}])
 def test_by_hand_and_by_autograd_stay_together_over_many_updates(settings):
-    agents = [make(compiled=compiled, **settings) for compiled in (True, False)]
+    agents = [make(fast=fast, **settings) for fast in (True, False)]
     for i in range(20):
         errors = [agent.learn(*draw_rows(agent, i)) for agent in agents]
         torch.testing.assert_close(*errors, atol=1e-3, rtol=1e-3)
@@ -194,11 +194,11 @@ def test_spaces_without_a_policy_are_refused(space, settings, words):
     [
         ({"replay_capacity": 5}, "replay_capacity=5 is smaller than batch_size=6"),
         ({"replay_capacity": 6, "n_step": 7}, "replay_capacity=6 is smaller than n_step=7"),
-        ({"tau": 0.0}, "tau=0.0 is no share"),
-        ({"updates_per_step": 0.0}, "updates_per_step=0.0 must be above 0"),
-        ({"temperature": -1.0}, "temperature=-1.0 is negative"),
-        ({"pessimism": 1.5}, "pessimism=1.5 must lie between 0"),
-        ({"pessimism_final": -0.1}, "pessimism_final=-0.1 must lie between 0"),
+        ({"tau": 0.0}, "tau must be above 0 and at most 1, not 0.0"),
+        ({"updates_per_step": 0.0}, "updates_per_step must be above 0, not 0.0"),
+        ({"temperature": -1.0}, "temperature must be at least 0, not -1.0"),
+        ({"pessimism": 1.5}, "pessimism must lie between 0 .* not 1.5"),
+        ({"pessimism_final": -0.1}, "pessimism_final must lie between 0 .* not -0.1"),
     ],
 )
 def test_settings_that_cannot_work_are_refused(settings, words):

@@ -1,6 +1,6 @@
 """The benchmark of workflow-conditioned training says what it measured."""
 
-from shoal.bench.workflow import describe, measure_compliance, measure_training
+from shoal.bench.workflow import describe, draw_convergence, measure_compliance, measure_training
 from shoal.cli import main
 
 
@@ -19,6 +19,13 @@ def test_a_trial_is_described(monkeypatch):
     assert row["reached"]
     assert row["cpu_seconds"] > 0
     assert "followed after" in describe(row)
+
+
+def test_convergence_is_drawn_until_training_stops(monkeypatch):
+    monkeypatch.setattr("shoal.bench.workflow.LIMITS", {"max_episodes": 50})
+    svg = draw_convergence("balanced", seeds=[0])
+    assert svg.count("<circle") == 2 + 2  # two updates of 25 episodes, and both ends of the threshold
+    assert "seed 0" in svg
 
 
 def test_nothing_to_measure_is_refused(capsys):

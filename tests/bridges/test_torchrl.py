@@ -10,11 +10,11 @@ from torchrl.envs.utils import check_env_specs
 
 import shoal
 from shoal.bridges.torchrl import ShoalEnv
-from shoal.errors import ConfigError
+from shoal.errors import ActionError, ConfigError
 from tests.vector.toys import Walk
 
 
-@pytest.mark.parametrize("world", ["cartpole", "pendulum", "hockey"])
+@pytest.mark.parametrize("world", ["cartpole", "pendulum", "hockey", "kg", "cage2", "dvrp"])
 def test_torchrl_accepts_the_specs(world):
     check_env_specs(ShoalEnv(world, 3), seed=0, break_when_any_done="both")
 
@@ -68,6 +68,28 @@ def test_dict_observations_and_masks():
     data = TransformedEnv(masked, ActionMask()).rollout(50, break_when_any_done=False)
     assert data["action_mask"].gather(-1, data["action"].unsqueeze(-1)).all()
     assert not data["action_mask"].all()
+
+
+@pytest.mark.parametrize(
+    ("world", "options"), [("kg", {}), ("cage2", {"mask": "useful"}), (partial(Walk, mask="info"), {})]
+)
+def test_a_plain_rollout_draws_by_the_mask(world, options):
+    env = ShoalEnv(world, 4, **({"backend": "serial"} if callable(world) else options))
+    env.set_seed(0)
+    data = env.rollout(40, break_when_any_done=False)
+    assert data["action_mask"].gather(-1, data["action"].unsqueeze(-1)).all()
+    assert not data["action_mask"].all()
+    env.reset()
+    assert env.action_spec.is_in(env.rand_action()["action"])  # without being told where the lanes are
+
+
+def test_a_forbidden_action_of_kg_is_refused():
+    env = ShoalEnv("kg", 4)
+    start = env.reset()
+    with pytest.raises(
+        ActionError, match=r"lane 2 is forbidden: 63\. Its action_mask allows 0 to \d+; no lane has moved"
+    ):
+        env.step(start.set("action", torch.tensor([0, 0, 63, 0])))
 
 
 def test_a_seed_repeats():

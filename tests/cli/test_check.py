@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from shoal.cli import main
-from shoal.registry import WORLDS
+from shoal.registry import OURS
+from tests.vector.kernel.mistakes import program
 
 
 def test_envs_lists_every_world(capsys):
     assert main(["envs"]) == 0
     printed = capsys.readouterr().out
-    assert all(world in printed for world in WORLDS)
+    assert all(world in printed for world in OURS)
 
 
 def test_a_kernel_is_checked_and_compared_with_its_own_source(capsys):
@@ -19,6 +20,15 @@ def test_a_kernel_is_checked_and_compared_with_its_own_source(capsys):
     printed = capsys.readouterr().out
     assert "none broken" in printed
     assert "compiled and uncompiled give the same trajectories" in printed
+
+
+def test_the_cause_of_a_kernels_mistake_is_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "wrong_toy.py").write_text(program(step="s.speed[s.t] = 1.0"))
+    assert main(["check", "wrong_toy:Toy"]) == 1
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "index 3 is out of bounds for axis 0 with size 3, in `s.speed[s.t] = 1.0`" in printed
+    assert "promise" not in printed
 
 
 def test_findings_are_sentences_and_the_exit_code_tells(capsys):
@@ -43,4 +53,4 @@ def test_unknown_names_propose_the_nearest(name, hint, capsys):
 
 def test_gymnasium_has_no_vector_environment_of_a_kernel(capsys):
     assert main(["check", "cartpole", "--backend", "gymnasium"]) == 2
-    assert "no Gymnasium id" in capsys.readouterr().err
+    assert "is not a Gymnasium id" in capsys.readouterr().err

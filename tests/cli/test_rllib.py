@@ -29,7 +29,11 @@ def test_a_line_per_iteration_a_checkpoint_and_on_from_it(tmp_path, capsys):
     [
         (["nowhere"], "No environment 'nowhere'"),
         (["cartpole", "--mode", "packed"], "--mode"),
-        (["cartpole", "--iterations", "0"], "leaves nothing to do"),
+        (["cartpole", "--num-gpus-per-learner", "-1"], "--num-gpus-per-learner must be at least 0, not -1"),
+        (["cartpole", "--num-gpus-per-learner", "1000"], "needs 1000 GPU(s), but torch sees"),
+        (["cartpole", "--num-learners", "2", "--num-gpus-per-learner", "500"], "needs 1000 GPU(s)"),
+        (["cartpole", "--num-env-runners", "3", "--train-batch-size", "100"], "the 192 lanes (= 64 per runner x 3)"),
+        (["cartpole", "--iterations", "0"], "must be at least 1, not 0"),
         (["cartpole", "--ray-address", "127.0.0.1:1"], "Nobody answers at '127.0.0.1:1'"),
     ],
 )

@@ -3,7 +3,6 @@
 import os
 import signal
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -11,15 +10,18 @@ import pytest
 import ray
 
 import shoal
+from shoal.agents.rollout import Rollout
 from shoal.cluster.fleet import Fleet
 from shoal.cluster.start import start_local
 from shoal.errors import ConfigError, LaneFault, RunError
-from shoal.training.clock import Clock
+from shoal.registry import as_world
+from shoal.training.collect import Clock
 from shoal.training.hooks import Hooks
 from shoal.training.opening import make_agent
-from shoal.training.rollout import Rollout
 from shoal.training.settings import resolve_config
-from tests.training.test_train import everything_that_repeats
+from shoal.trees import copy_tree, index_tree, named_leaves
+from tests.cluster.slow import hold, wait_until_held
+from tests.runs.test_train import everything_that_repeats
 
 SMALL = {
     "num_envs": 8,
@@ -90,6 +92,38 @@ def test_every_kind_of_batch_is_the_same_on_runners(tmp_path, world, env):
     assert told(shared.run) == told(alone.run)
 
 
+class Notes:
+    """A recorder that reads every info."""
+
+    def __init__(self):
+        self.seen = []
+
+    def after_step(self, t, rollout, info):
+        info = copy_tree(info)
+        ended = info.pop("_episode", None)
+        for name in ("final_info", "final_obs", "episode"):
+            if name in info:
+                np.testing.assert_array_equal(info.pop(f"_{name}", ended), ended)
+                info[name] = index_tree(info[name], ended)  # other rows are unspecified
+        if "episode" in info:
+            info["episode"].pop("t")
+        self.seen.append((t, rollout.reward[t].tobytes(), [(k, v.tobytes()) for k, v in sorted(named_leaves(info))]))
+        rollout.reward[t] += 1.0
+
+
+@pytest.mark.parametrize("world", ["tests.training.worlds:ArrayWalk", "cage2"])
+def test_recorders_see_every_step_of_all_lanes_in_order(tmp_path, world):
+    alone, shared = Notes(), Notes()
+    settings = {**SMALL, "total_steps": 8 * 16 * 2}
+    runs = [
+        shoal.train(world, runs_dir=tmp_path, hooks=Hooks(recorders=(notes,)), runners=runners, **settings)
+        for notes, runners in ((alone, 0), (shared, 2))
+    ]
+    assert len(alone.seen) == 32
+    assert shared.seen == alone.seen
+    assert told(runs[1].run) == told(runs[0].run)
+
+
 class KillSomeone:
     """Kills the process of a runner after an iteration."""
 
@@ -112,19 +146,27 @@ def test_a_dead_runner_is_replaced_and_nothing_is_counted_twice(tmp_path):
     assert sum(int(length) for _, length in left["episodes"]) <= SMALL["total_steps"]
 
 
+def test_off_policy_agents_collect_ahead_and_outlive_a_runner(tmp_path):
+    algo = {"name": "sac", "num_steps": 4, "hidden": [16], "batch_size": 16, "warmup": 64, "n_step": 3}
+    settings = {**SMALL, "algo": {**algo, "replay_capacity": 1000}, "total_steps": 8 * 4 * 10}
+    hooks = Hooks(callbacks=(KillSomeone(4),))
+    result = shoal.train("cartpole", runs_dir=tmp_path, hooks=hooks, runners=2, staleness=1, **settings)
+    assert result.metrics["runners/restarts"] == 1
+    assert result.metrics["train/n_updates"] > 0
+    assert result.agent.replay.count == settings["total_steps"] - 8 * 2, "but the last two steps of every lane"
+
+
 def test_a_runner_killed_while_it_collects(tmp_path):
     """The others' fragments are kept; the lost one is collected anew."""
-    config = resolve_config(
-        "tests.cluster.slow:SlowWalk", {**_plain(SMALL), "runners": 2, "env": {"backend": "serial"}}
-    )
-    fleet = Fleet(ray, config.world, config)
+    env = {"backend": "serial", "env_kwargs": {"folder": str(tmp_path)}}
+    config = resolve_config("tests.cluster.slow:HeldWalk", {**_plain(SMALL), "runners": 2, "env": env})
+    fleet = Fleet(ray, as_world(config.world), config)
     try:
         agent, rollout = _prepared(fleet, config)
         pid = ray.get(fleet.runners[0].pid.remote())
-        threading.Timer(0.3, os.kill, (pid, signal.SIGKILL)).start()
-        began = time.monotonic()
+        hold(tmp_path, pid)
+        threading.Thread(target=kill_when_held, args=(tmp_path, pid), daemon=True).start()
         fleet.collect(fleet, agent, rollout, Hooks(), Clock())
-        assert time.monotonic() - began > 0.3
         assert fleet.restarts == [1, 0]
         assert fleet.fragments_lost == 1
         assert np.isfinite(rollout.reward).all()
@@ -134,12 +176,17 @@ def test_a_runner_killed_while_it_collects(tmp_path):
         fleet.close()
 
 
+def kill_when_held(folder, pid):
+    wait_until_held(folder)
+    os.kill(pid, signal.SIGKILL)
+
+
 def _plain(settings):
     return {key: value for key, value in settings.items() if key != "quiet"}
 
 
 def _prepared(fleet, config):
-    agent = make_agent(config, fleet)
+    agent = make_agent(as_world(config.world), config, fleet)
     rollout = Rollout(fleet, agent)
     fleet.reset_into(rollout.step_buffers(rollout.num_steps - 1), seed=config.seed)
     return agent, rollout
@@ -153,9 +200,8 @@ def test_faults_of_a_lane_are_told_and_not_retried(tmp_path):
 def test_bad_input_is_named(tmp_path):
     with pytest.raises(ConfigError, match="cannot be shared by 3 runners"):
         shoal.train("cartpole", runs_dir=tmp_path, runners=3, **SMALL)
-    hooks = Hooks(recorders=(object(),))
-    with pytest.raises(ConfigError, match="without --runners"):
-        shoal.train("cartpole", runs_dir=tmp_path, runners=1, hooks=hooks, **SMALL)
+    with pytest.raises(ConfigError, match="one list for all lanes, which runners do not share"):
+        shoal.train("kg", runs_dir=tmp_path, runners=1, mode="pool", num_envs=4, quiet=True)
     memory = {**SMALL["algo"], "memory": "gru", "normalise_obs": False}
     with pytest.raises(ConfigError, match="without memory"):
         shoal.train("cartpole", runs_dir=tmp_path, runners=1, staleness=1, **{**SMALL, "algo": memory})
@@ -165,4 +211,4 @@ def test_bad_input_is_named(tmp_path):
 def test_more_runners_than_places_do_not_hang():
     config = resolve_config("cartpole", {**_plain(SMALL), "runners": 4})
     with pytest.raises(RunError, match="did not start within 4 s; the cluster has 2 CPUs"):
-        Fleet(ray, "cartpole", config, patience_s=4.0)
+        Fleet(ray, as_world("cartpole"), config, patience_s=4.0)

@@ -8,6 +8,7 @@ from ray.cluster_utils import Cluster
 
 import shoal
 from shoal.training.hooks import Hooks
+from tests.cluster.slow import hold, wait_until_held
 from tests.cluster.test_fleet import SMALL
 
 MEMORY = {"object_store_memory": 100 * 2**20}
@@ -27,23 +28,28 @@ def cluster():
 class LoseANode:
     """Takes the second runner's node away while the next rollout is being collected."""
 
-    def __init__(self, cluster):
-        self.cluster, self.places = cluster, []
+    def __init__(self, cluster, folder):
+        self.cluster, self.folder, self.places = cluster, folder, []
 
     def after_iteration(self, loop):
         self.places.append([ray.get(runner.ready.remote()) for runner in loop.batch.runners])
         if loop.iteration == 2:
             lost = next(node for node in self.cluster.workers if node.node_id == self.places[-1][1])
-            threading.Timer(0.2, self.cluster.remove_node, (lost, False)).start()
+            hold(self.folder, ray.get(loop.batch.runners[1].pid.remote()))
+            threading.Thread(target=self.lose, args=(lost,), daemon=True).start()
+
+    def lose(self, node):
+        wait_until_held(self.folder)
+        self.cluster.remove_node(node, False)
 
 
 @pytest.mark.slow
 def test_a_lost_node_costs_one_fragment(cluster, tmp_path):
-    lose = LoseANode(cluster)
+    lose, env = LoseANode(cluster, tmp_path), {"backend": "serial", "env_kwargs": {"folder": str(tmp_path)}}
     settings = {**SMALL, "total_steps": 8 * 16 * 5}
     result = shoal.train(
-        "tests.cluster.slow:SlowWalk", runs_dir=tmp_path, hooks=Hooks(callbacks=(lose,)), runners=2,
-        ray_address=cluster.address, env={"backend": "serial"}, **settings,
+        "tests.cluster.slow:HeldWalk", runs_dir=tmp_path / "runs", hooks=Hooks(callbacks=(lose,)), runners=2,
+        ray_address=cluster.address, env=env, **settings,
     )  # fmt: skip
     assert result.metrics["step"] == settings["total_steps"]
     assert result.metrics["runners/restarts"] >= 1

@@ -3,32 +3,35 @@
 import socket
 import sys
 import threading
-import time
 
 import pytest
 
-from shoal.cluster.start import connect, import_ray, start_local
+from shoal.cluster.start import CONNECT_S, connect, import_ray, start_local
 from shoal.errors import ConfigError, MissingExtra, RunError
+
+
+@pytest.fixture(autouse=True)
+def no_ray(monkeypatch):
+    """Ray itself would wait for more than half a minute for somebody who does not answer."""
+    monkeypatch.setattr("ray.init", lambda **options: pytest.fail("Ray was asked"))
 
 
 def test_nobody_at_the_address_is_said_soon():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]  # bound, but nobody listens
-        began = time.monotonic()
         with pytest.raises(ConfigError, match="Nobody answers"):
             connect(f"127.0.0.1:{port}")
-    assert time.monotonic() - began < 15
 
 
-def test_a_listener_that_is_no_cluster_is_said_within_15_seconds():
+def test_a_listener_that_is_no_cluster_is_said_within_15_seconds(monkeypatch):
+    assert CONNECT_S < 15
+    monkeypatch.setattr("shoal.cluster.start.CONNECT_S", 0.1)
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()  # and never says a word
-        began = time.monotonic()
         with pytest.raises(ConfigError, match="Nobody answers"):
             connect(f"127.0.0.1:{other.getsockname()[1]}")
-    assert time.monotonic() - began < 15
 
 
 @pytest.mark.parametrize(
@@ -50,7 +53,7 @@ def test_another_server_is_no_cluster(answer):
         other.listen()
         server = threading.Thread(target=serve)
         server.start()
-        with pytest.raises(ConfigError, match="no Ray cluster"):
+        with pytest.raises(ConfigError, match="not a Ray cluster"):
             connect(f"127.0.0.1:{other.getsockname()[1]}")
         server.join()
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from shoal.worlds.cage2.names import HOSTS, NUM_HOSTS
-from shoal.worlds.cage2.world import make_cage2
+from shoal import make
+from shoal.worlds.cage2.lanes.names import HOSTS, NUM_HOSTS
 from tests.parity.cage2_policies import make_policy
 
 STEPS = 100
@@ -43,7 +43,7 @@ def play(variant: str, red: str, policy_name: str, green: bool, episodes: int, b
     """Statistics of `episodes` kernel episodes. The two tables show the same episodes, so one policy drives both."""
     tables = ("seed", "cage") if both_tables else ("seed",)
     options = {"variant": variant, "red": red, "green": green, "length": STEPS + 1, "copy": False}
-    batches = {table: make_cage2(episodes, table=table, **options) for table in tables}
+    batches = {table: make("cage2", episodes, table=table, **options) for table in tables}
     policy = make_policy(policy_name, seed=5)
     seen = {table: batch.reset(seed=11)[0] for table, batch in batches.items()}
     info: dict = batches["seed"].reset(seed=11)[1]

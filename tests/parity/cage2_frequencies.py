@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from shoal import make
 from shoal.vector.kernel import KernelBatch
-from shoal.worlds.cage2.names import (
+from shoal.worlds.cage2.lanes.batch import give
+from shoal.worlds.cage2.lanes.names import (
     ENTERPRISE1,
     ESCALATE,
     EXPLOIT,
@@ -18,8 +20,7 @@ from shoal.worlds.cage2.names import (
     SLEEP,
     SUCCESS,
 )
-from shoal.worlds.cage2.tables import PORTS
-from shoal.worlds.cage2.world import give, make_cage2
+from shoal.worlds.cage2.lanes.tables import PORTS
 from tests.parity.chi_square import p_value
 
 DRAWS = 40_000
@@ -29,8 +30,8 @@ USER3, USER4 = 11, 12
 
 def check_frequencies() -> list[dict]:
     """All cases: name, number of draws, p-value, and whether it is above 0.001."""
-    plain = make_cage2(DRAWS, red="given", num_threads=1)
-    green = make_cage2(DRAWS, red="sleep", green=True, num_threads=1)
+    plain = make("cage2", DRAWS, red="given", num_threads=1)
+    green = make("cage2", DRAWS, red="sleep", green=True, num_threads=1)
     cases = {
         "exploit Enterprise1": _exploits(plain, ENTERPRISE1, {0: 2, 1: 1, 2: 3, 3: 4, 4: 0.1}),
         "exploit User3": _exploits(plain, USER3, {1: 1, 2: 3, 3: 4, 6: 6}),

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from shoal.worlds.cage2.baselines import Policy, make_baseline, table_of
-from shoal.worlds.cage2.names import ANALYSE, DECOY, MONITOR, NUM_ACTIONS, NUM_HOSTS, REMOVE, RESTORE, USER0
+from shoal.training.lab import Policy
+from shoal.worlds.cage2.lab.baselines import find_baseline, table_of
+from shoal.worlds.cage2.lanes.names import ANALYSE, DECOY, MONITOR, NUM_ACTIONS, NUM_HOSTS, REMOVE, RESTORE, USER0
 
 NUM_DECOYS = 8
 
@@ -50,4 +51,4 @@ def make_policy(name: str, seed: int) -> Policy | DrawPolicy | MixedPolicy | Non
         return DrawPolicy(0.7, (RESTORE, NUM_ACTIONS), (0, NUM_ACTIONS), seed)
     if name == "mixed":
         return MixedPolicy(seed)
-    return None if name == "cardiff" else make_baseline(name.replace("_", "-"), seed)
+    return None if name == "cardiff" else find_baseline(name.replace("_", "-")).make(seed)

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
+from shoal import make
 from shoal.vector.kernel import KernelBatch
-from shoal.worlds.cage2.names import NUM_HOSTS, REMOVE, SUCCESS
-from shoal.worlds.cage2.world import give, make_cage2
+from shoal.worlds.cage2.lanes.batch import give
+from shoal.worlds.cage2.lanes.names import NUM_HOSTS, REMOVE, SUCCESS
 
 NOBODY = NUM_HOSTS  # for green: scan no host
 
@@ -29,7 +30,7 @@ def replay_file(path: Path) -> dict:
 def _make(trace: dict, variant: str, red: str, table: str) -> KernelBatch:
     episodes, steps = trace["blue_action"].shape
     green = bool((trace["green_target"] >= 0).any())
-    return make_cage2(episodes, variant=variant, red=red, table=table, green=green, length=steps + 1, num_threads=1)
+    return make("cage2", episodes, variant=variant, red=red, table=table, green=green, length=steps + 1, num_threads=1)
 
 
 def _replay(trace: dict, batch: KernelBatch, obs_name: str, wrong: dict[str, int], prefix: str) -> None:

@@ -16,18 +16,18 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import ShoalError
-from shoal.worlds.dvrp.city import City, synthetic_city
-from shoal.worlds.dvrp.environment import DvrpBatch
-from shoal.worlds.dvrp.fleet import Fleet
-from shoal.worlds.dvrp.gaps import Gap, offer_effect_correlation, prefix_gap, static_gap
-from shoal.worlds.dvrp.instances import Deltas, Instances
-from shoal.worlds.dvrp.offers import ACTIONS
-from shoal.worlds.dvrp.oracles import make_oracle
-from shoal.worlds.dvrp.oracles.table import TableOracle
-from shoal.worlds.dvrp.pool import Pool, draw_episode, synthetic_pool
-from shoal.worlds.dvrp.randomness import uniform
-from shoal.worlds.dvrp.settings import Scenario, Settings
-from shoal.worlds.dvrp.solution import find_violations
+from shoal.seeding import uniform_at
+from shoal.worlds.dvrp.lab.gaps import Gap, offer_effect_correlation, prefix_gap, static_gap
+from shoal.worlds.dvrp.lanes.city import City, synthetic_city
+from shoal.worlds.dvrp.lanes.environment import DvrpBatch
+from shoal.worlds.dvrp.lanes.fleet import Fleet
+from shoal.worlds.dvrp.lanes.instances import Deltas, Instances
+from shoal.worlds.dvrp.lanes.offers import ACTIONS
+from shoal.worlds.dvrp.lanes.oracles import RoutingOracle, make_oracle
+from shoal.worlds.dvrp.lanes.pool import Pool, draw_episode, synthetic_pool
+from shoal.worlds.dvrp.lanes.scenario import Scenario
+from shoal.worlds.dvrp.lanes.settings import Settings
+from shoal.worlds.dvrp.lanes.solution import Solution, find_violations
 
 ORACLES: dict[str, tuple[str, dict[str, Any]]] = {
     "insertion": ("insertion", {}),
@@ -72,7 +72,7 @@ class Recorded:
         self.pool = dict(np.load(pool)) if pool.exists() else None
         self.travellers, self.trips = (30, 40) if self.pool is None else self.pool["origin"].shape
         penalty = self.json.get("vehicle_penalty_m", 100_000) / 1000
-        self.fleet = Fleet(self.json.get("fleet", 5), self.json.get("capacity", 4), penalty)
+        self.fleet = Fleet(self.json.get("capacity", 4), penalty, size=self.json.get("fleet", 5))
 
     def city(self, seed: int) -> City:
         """The city of a seed, of the recorded size, around the recorded depot."""
@@ -102,7 +102,7 @@ class Recorded:
 def check_city(world: Recorded) -> dict[str, int]:
     """Numbers that differ."""
     city = world.city(world.json["seed"])
-    draws = [uniform(seed, stream, k) != expected for seed, stream, k, expected in world.json.get("rng_check", [])]
+    draws = [uniform_at(seed, stream, k) != expected for seed, stream, k, expected in world.json.get("rng_check", [])]
     return {
         "random numbers": len(draws),
         "random number mismatches": int(np.sum(draws)),
@@ -146,7 +146,7 @@ def _replay(scenario: Scenario, part: dict[str, np.ndarray]) -> dict[str, int]:
     cost = part["cost_m"] if priced else np.zeros((lanes, customers), np.int64)
     vehicles = part["vehicles"] if priced else np.zeros_like(cost)
     settings = Settings(customers=customers, obs_mode="raw")
-    oracle = TableOracle(cost / 1000, vehicles)
+    oracle = TableOracle(scenario, cost / 1000, vehicles)
     env = DvrpBatch(lanes, scenario, oracle, settings, autoreset_mode="disabled")
     obs, _ = env.reset(options={"episode_seed": part["episode_seed"]})
     wrong = dict.fromkeys(("accepted", "reward", "window", "observation", "oracle call"), 0)
@@ -165,6 +165,23 @@ def _replay(scenario: Scenario, part: dict[str, np.ndarray]) -> dict[str, int]:
     wrong["oracle call"] = abs(env.oracle.stats.calls - customers)
     wrong["window"] += _differ(env.state["cells"], part["cells"]) + int(not terminated.all())
     return {f"{name} mismatches": count for name, count in wrong.items()}
+
+
+class TableOracle(RoutingOracle):
+    """Answers row b with k requests by `cost[b, k-1]`, whatever the requests are. It has no routes to show."""
+
+    name = "table"
+
+    def __init__(self, scenario: Scenario, cost: np.ndarray, vehicles: np.ndarray) -> None:
+        """Take cost [B, n] in km and vehicles [B, n]."""
+        super().__init__(scenario.city, scenario.fleet)
+        self._cost, self._vehicles = cost, vehicles
+
+    def insert(self, plan, cells, tw, booked, group=1) -> Solution:
+        assert len(booked) == len(self._cost)
+        assert group == 1
+        row, last = np.arange(len(booked)), booked.sum(1) - 1
+        return Solution(self._cost[row, last], self._vehicles[row, last].astype(np.int64), np.zeros_like(plan))
 
 
 def _asked_row(part: dict[str, np.ndarray], t: int) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Hockey against recordings of the original: every transition from its recorded state, and whole episodes open loop.
 
 State-like arrays of a recording have N + E rows for N transitions in E episodes: transition i of episode e goes from
-row i + e to row i + e + 1. `tests/worlds/hockey/recordings` holds a small sample.
+row i + e to row i + e + 1. `tests/worlds/hockey/lanes/recordings` holds a small sample.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from shoal.worlds.hockey.batch import HockeyBatch
-from shoal.worlds.hockey.bots import STRONG_GAIN, WEAK_GAIN, bot_action
-from shoal.worlds.hockey.constants import DT, MASS, PUCK
-from shoal.worlds.hockey.kernel import HockeyTwoSeats, inform_both, observe_seat
+from shoal.worlds.hockey.lanes.batch import HockeyBatch
+from shoal.worlds.hockey.lanes.bots import STRONG_GAIN, WEAK_GAIN, bot_action
+from shoal.worlds.hockey.lanes.constants import DT, MASS, PUCK
+from shoal.worlds.hockey.lanes.kernel import HockeyTwoSeats, inform_both, observe_seat
 
 BARS = {"free": 1e-4, "contact_within": 1e-3, "contact_share": 0.995, "contact_worst": 0.1, "obs": 1e-6, "bots": 1e-5}
 TOGETHER = 0.05  # an open-loop episode stays together if no component ever differs by more

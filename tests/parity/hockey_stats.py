@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from shoal.worlds.hockey.batch import hockey
-from shoal.worlds.hockey.kernel import IDLE, POLICY, STRONG, WEAK
+import shoal
+from shoal.worlds.hockey.lanes.kernel import IDLE, POLICY, STRONG, WEAK
 
 EPISODES = 1024  # of each pairing here
 IN_TURN = 8  # of them in one lane
@@ -67,7 +67,8 @@ def _ratio(difference: float, spread: float) -> float:
 def play(run: dict[str, Any], seed: int) -> dict[str, np.ndarray]:
     """One figure per episode, [EPISODES]. A lane plays several in turn, so that counters can be carried over."""
     lanes = EPISODES // IN_TURN
-    env = hockey(
+    env = shoal.make(
+        "hockey",
         lanes,
         mode=run["mode"],
         keep_mode=run["keep_mode"],
@@ -135,7 +136,7 @@ def compare_resets(resets: dict[str, Any]) -> dict[str, float]:
     """Quantiles of first observations: how many standard errors our share below each recorded quantile is off."""
     distances = {}
     for mode, recorded in resets.items():
-        env = hockey(8192, mode=mode, opponent="external", starter="alternate", copy=False)
+        env = shoal.make("hockey", 8192, mode=mode, opponent="external", starter="alternate", copy=False)
         first = env.reset(seed=1)[0][:, 0].copy()
         second = env.reset()[0][:, 0].copy()
         obs, n = np.concatenate([first, second]), recorded["n"]

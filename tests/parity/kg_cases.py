@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from shoal.worlds.kg.dataset import Dataset, Filters, Queries, load_folder
-from shoal.worlds.kg.engine.cpu import CpuEngine
-from shoal.worlds.kg.env import KGBatch
-from shoal.worlds.kg.knowledge import KnowledgeBase
-from shoal.worlds.kg.metrics import TIES, auc_pr, auc_roc, rank_metrics, ranks
-from shoal.worlds.kg.options import KGOptions
-from shoal.worlds.kg.parse import parse_atom, parse_rule
-from shoal.worlds.kg.prover import Prover
+from shoal.worlds.kg.lab.metrics import TIES, auc_pr, auc_roc, rank_metrics, ranks
+from shoal.worlds.kg.lab.prover import Prover
+from shoal.worlds.kg.lanes.data.dataset import Dataset, Filters, Queries, load_folder
+from shoal.worlds.kg.lanes.data.knowledge import KnowledgeBase
+from shoal.worlds.kg.lanes.data.parse import parse_atom, parse_rule
+from shoal.worlds.kg.lanes.engine.cpu import CpuEngine
+from shoal.worlds.kg.lanes.env import KGBatch
+from shoal.worlds.kg.lanes.options import EngineOptions, ProofOptions
+from shoal.worlds.kg.lanes.queries import Asked
 
 ENGINES = ("compiled", "tensor")
 WIDE = 12  # goals per state where no limit is meant: more than any recorded successor has
@@ -120,7 +121,7 @@ def expand_all(
 ) -> list[dict[str, Any]]:
     """Expansions without any cap, described as the recordings do."""
     if engine == "tensor":
-        from shoal.worlds.kg.tensor.fill import expand_states
+        from tests.worlds.kg.single_states import expand_states
 
         pairs = expand_states(kb, states, excluded, WIDE)
     else:
@@ -208,7 +209,7 @@ def check_episodes(cases: list[dict], data: Path, engines: Sequence[str]) -> Fou
         dataset = load(data, name, rules)
         for engine in engines:
             for reward_type in range(6) if engine == "compiled" else (5,):
-                options = KGOptions(**dict(settings), reward_type=reward_type, negative_ratio=round(1 / weight))
+                options = ProofOptions(**dict(settings), reward_type=reward_type, negative_ratio=round(1 / weight))
                 replay = Replay(dataset, options, group, engine, FACT_CAP)
                 problems = list(replay.run())
                 if replay.dropped:  # the cap was too low for these episodes
@@ -221,15 +222,14 @@ class Replay:
     """Episodes of one configuration, one per lane, with the recorded picks."""
 
     def __init__(
-        self, dataset: Dataset, options: KGOptions, cases: list[dict], engine: str, fact_cap: int | None
+        self, dataset: Dataset, options: ProofOptions, cases: list[dict], engine: str, fact_cap: int | None
     ) -> None:
         self.cases, self.kb, self.reward_type = cases, dataset.kb, options.reward_type
         triples = np.stack([dataset.kb.query(case["query"]) for case in cases])
-        queries = Queries(triples, np.full(len(cases), -2, np.int32))
         label = np.array([case["label"] for case in cases], np.int32)
-        self.env = KGBatch(
-            len(cases), dataset, options, queries=queries, label=label, mode="eval", engine=engine, fact_cap=fact_cap
-        )
+        asked = Asked(Queries(triples, np.full(len(cases), -2, np.int32)), "eval", label)
+        made_by = EngineOptions(engine=engine, fact_cap=fact_cap)  # type: ignore[arg-type]
+        self.env = KGBatch(len(cases), dataset, options, asked, engine=made_by)
 
     @property
     def dropped(self) -> int:

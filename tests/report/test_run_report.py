@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 
 import numpy as np
 import pytest
@@ -10,10 +11,11 @@ from shoal.errors import ConfigError
 from shoal.registry import make
 from shoal.report import run_report
 from shoal.report import sections as build
+from shoal.report.page import render_page
 from shoal.report.replay import play_page, record_replay, save_replay
 from shoal.report.run_report import write_report
 from shoal.training.run import create_run
-from tests.report.browser import dom, needs_browser, screenshot
+from tests.report.browser import BROWSER, FLAGS, dom, needs_browser, screenshot
 
 
 class Balance:
@@ -37,7 +39,7 @@ def run(tmp_path_factory):
         "algo": {"name": "ppo", "lr": 1e-3},
     }
     rng = np.random.default_rng(0)
-    with create_run(tmp_path_factory.mktemp("runs"), config, "ppo", "shoal train cartpole") as run:
+    with create_run(tmp_path_factory.mktemp("runs"), config, "shoal train cartpole") as run:
         for i in range(3000):
             step = 2048 * (i + 1)
             run.episodes(step, rng.normal(i / 10, 5, 2), np.full(2, 9))
@@ -73,6 +75,18 @@ def test_the_file_needs_nothing_else(run):
     assert len(page) < 600_000
 
 
+@needs_browser
+def test_a_drawing_that_comes_with_a_run_cannot_reach_the_network(tmp_path):
+    send = 'fetch("http://127.0.0.1:9/").catch(() => {});'
+    listen = 'document.addEventListener("securitypolicyviolation", (e) => { document.title = e.effectiveDirective; });'
+    section = build.Section("Bad", [build.text("", "x")], scripts={"bad": listen + send})
+    page = tmp_path / "page.html"
+    page.write_text(render_page("t", "", "", [section]))
+    command = [*FLAGS, f"--user-data-dir={tmp_path}/profile", "--virtual-time-budget=3000", "--dump-dom", page.as_uri()]
+    done = subprocess.run([BROWSER, *command], capture_output=True, text=True, timeout=120)
+    assert "<title>connect-src</title>" in done.stdout
+
+
 def test_thousands_of_points_become_hundreds():
     x = np.arange(50_000)
     y = np.sin(x / 1000.0)
@@ -99,7 +113,7 @@ def test_a_replay_holds_whole_episodes():
 
 
 def test_a_section_needs_a_plain_name(run):
-    with pytest.raises(ConfigError, match="no plain word"):
+    with pytest.raises(ConfigError, match="not a plain word"):
         build.add_section(run, "../x", build.Section("x", []))
 
 
@@ -143,6 +157,22 @@ def test_the_player_plays_scrubs_and_enlarges(run, tmp_path):
 
 
 @needs_browser
+@pytest.mark.parametrize("still", [False, True])
+def test_a_replay_page_starts_by_itself_with_its_controls_in_sight(still, tmp_path):
+    batch = make("cartpole", 4, autoreset_mode="disabled")
+    page = play_page(tmp_path / "play.html", record_replay(batch, Balance(), 1, "now", max_steps=30))
+    frames = "window.requestAnimationFrame = (draw) => setTimeout(() => draw(performance.now()), 16);"
+    frames += f"window.matchMedia = () => ({{ matches: {str(still).lower()} }});"
+    bottom = "document.querySelector('.controls').getBoundingClientRect().bottom"
+    last = "[...document.querySelectorAll('canvas')].at(-1).getBoundingClientRect().bottom"
+    read = f"[document.querySelector('.controls output').textContent, {bottom} < innerHeight, {last} < innerHeight]"
+    html = page.read_text().replace("<header", f"<script>{frames}</script><header")
+    html = html.replace("</body>", f"<script>setTimeout(() => {{ document.title = {read}; }}, 2500)</script></body>")
+    page.write_text(html)
+    assert f"<title>step {0 if still else 30} / 30,true,true</title>" in dom(page, tmp_path / "profile")
+
+
+@needs_browser
 def test_light_and_dark_look_as_they_are_called(run, tmp_path):
     page = write_report(run)
     means = {}
@@ -173,6 +203,17 @@ def test_every_classic_world_draws_itself(world, tmp_path):
     painted = (abs(canvas - [0xF4, 0xF5, 0xF7]).sum(1) > 60).mean()
     assert painted > 0.003
     batch.close()
+
+
+def test_the_report_says_how_many_processors_were_in_use():
+    rows = [
+        {"step": k, "time/fps": 9.0, "time/learning": seconds, "time/cpu_cores": cores}
+        for k, (seconds, cores) in enumerate([(1.0, 2.0), (3.0, 1.0)])
+    ]
+    section = run_report._time(rows, 2)
+    assert section.note == "1.25 of 2 processors were in use on average."
+    assert section.blocks[-1]["title"] == "processors in use"
+    assert run_report._time([{"step": 1, "time/fps": 9.0}], 2).note == ""  # of a run before this was measured
 
 
 def test_what_never_changes_is_a_sentence_and_not_a_chart():

@@ -5,6 +5,8 @@ import io
 from rich.console import Console
 
 from shoal.training.display import LineDisplay, PanelDisplay, draw_panel, duration, make_display, time_left
+from shoal.training.lab import Headline
+from tests.terminal import terminal
 
 ROW = {
     "rollout/ep_rew_mean": 123.4,
@@ -26,8 +28,9 @@ def text_of(renderable):
 
 
 def test_the_panel_says_how_far_how_fast_how_good_and_where_the_time_goes():
-    text = text_of(draw_panel("cartpole", {"step": 250_000, "time/left": 30.0, **ROW}, 1_000_000))
-    for part in ("cartpole", "250,000 / 1,000,000", "50,000 steps/s", "left 0:30", "123.4", "loss", "0.5"):
+    row = {"step": 250_000, "time/left": 30.0, **ROW}
+    text = text_of(draw_panel("cartpole", row, 1_000_000, [("return", "123.4"), ("games won", "61.0%")]))
+    for part in ("cartpole", "250,000 / 1,000,000", "50,000 steps/s", "left 0:30", "123.4", "61.0%", "loss", "0.5"):
         assert part in text
     assert "learning 50%" in text
     assert "environment 25%" in text
@@ -55,6 +58,18 @@ def test_lines_are_plain_and_end_with_the_last_row():
     assert "\x1b" not in file.getvalue()
 
 
+def test_what_an_environment_prints_stays_above_the_panel(monkeypatch):
+    with terminal(monkeypatch) as screen:
+        display = make_display("t", 100)
+        for step in (1, 2, 3):
+            print(f"printed at {step}")
+            display.show({"step": step, **ROW})
+        display.close()
+    lines = [line for line in screen.lines if line]
+    assert lines[:3] == ["printed at 1", "printed at 2", "printed at 3"]
+    assert sum("t ─" in line for line in lines) == 1
+
+
 def test_no_terminal_means_lines(capsys):
     assert isinstance(make_display("t", 10), LineDisplay)
     quiet = make_display("t", 10, quiet=True)
@@ -78,3 +93,14 @@ def test_the_time_that_is_left_does_not_count_what_the_first_rollout_took():
     before, after = file.getvalue().splitlines()
     assert "left" not in before
     assert after.endswith("left 0:12")
+
+
+def test_headlines_and_the_phase_stand_beside_the_return():
+    file = io.StringIO()
+    display = LineDisplay("hockey", 100, Console(file=file, width=200), [Headline("eval/won", "games won", ".1%")])
+    display.row(50, {**ROW, "eval/won": 0.61, "phase": "defending"})
+    display.row(60, ROW)  # games are not counted in every iteration, and stay until the next time
+    display.close()
+    lines = file.getvalue().splitlines()
+    assert all("games won 61.0%" in line for line in lines)
+    assert "phase defending" in lines[0]

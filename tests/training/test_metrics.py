@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -10,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import RunError
-from shoal.training.events import masked_crc
-from shoal.training.metrics import EpisodeWindow, MetricsLog, deterministic, read_rows
+from shoal.options import build
+from shoal.training.metrics import EpisodeWindow, MetricsLog, deterministic, masked_crc, read_rows
 
 
 def read_events(folder):
@@ -73,7 +74,10 @@ def test_files_are_cut_back_to_a_checkpoint(tmp_path):
     log.evaluation(2, {"mean": 1.0})
     log.episodes(np.ones(5), np.ones(5, int), 2.0)
     log.close()
+    after = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     again = MetricsLog(tmp_path, "w", lengths)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == after  # until there is something to write
+    assert again.sync() == lengths
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
     again.row(2, {"a": 3.0})
     again.close()
@@ -86,7 +90,7 @@ def test_a_file_shorter_than_its_checkpoint_is_refused(tmp_path):
     lengths = log.sync()
     log.close()
     (tmp_path / "metrics.jsonl").write_text("")
-    with pytest.raises(RunError, match=r"metrics.jsonl has 0 bytes, but the checkpoint was made when it had \d+"):
+    with pytest.raises(RunError, match=r"metrics.jsonl has 0 bytes, but meta.json of the checkpoint says \d+"):
         MetricsLog(tmp_path, "w", lengths)
 
 
@@ -106,7 +110,7 @@ def test_the_window_restores_exactly(episodes, data):
     whole, first, second = EpisodeWindow(), EpisodeWindow(), EpisodeWindow()
     whole.add(returns, lengths)
     first.add(returns[:cut], lengths[:cut])
-    second.restore(json.loads(json.dumps(first.state())))
+    second.restore(build(EpisodeWindow.Saved, json.loads(json.dumps(asdict(first.state()))), "", ""))
     second.add(returns[cut:], lengths[cut:])
     assert second.means() == whole.means()
     assert math.isclose(whole.means()["rollout/ep_len_mean"], lengths[-100:].mean())

@@ -6,8 +6,7 @@ import pytest
 import shoal
 from shoal.agents.config import DDDQNConfig, SACConfig
 from shoal.errors import ConfigError, RunError
-from shoal.training.algos import find_algo
-from shoal.training.config import TrainConfig
+from shoal.training.config import TrainConfig, find_algo
 from shoal.training.loop import Loop
 from shoal.training.metrics import deterministic, read_rows
 from tests.toy import Walk
@@ -16,7 +15,7 @@ from tests.training.in_memory import Memory, assert_resumes_exactly
 SMALL = {"num_steps": 4, "hidden": (16,), "batch_size": 16, "warmup": 64, "replay_capacity": 200}
 VARIANTS = {
     "sac": (SACConfig(**SMALL), {"actions": "box"}),
-    "sac by autograd, scaled": (SACConfig(**SMALL, compiled=False, scale_obs=True), {"actions": "box"}),
+    "sac by autograd, scaled": (SACConfig(**SMALL, fast=False, scale_obs=True), {"actions": "box"}),
     "sac n-step by priority, pink": (SACConfig(**SMALL, n_step=3, prioritised=True, noise="pink"), {"actions": "box"}),
     "sac discrete": (SACConfig(**SMALL), {"masked": True}),
     "dddqn": (DDDQNConfig(**SMALL), {}),
@@ -49,6 +48,13 @@ def test_updates_are_counted_in_environment_steps_whatever_the_lanes(num_envs, r
     # the iteration that ends the warm-up earns the first updates
     learned_from = 512 - (64 - num_envs * 4)
     assert loop.agent.num_updates == int(ratio * learned_from)
+
+
+@pytest.mark.parametrize("num_envs", [1, 4, 16])
+def test_by_the_rule_of_the_batch_more_lanes_make_as_many_updates_per_batch_step(num_envs):
+    loop = make_loop(DDDQNConfig(**{**SMALL, "update_rule": "batch"}), total_steps=512, num_envs=num_envs)
+    loop.train()
+    assert loop.agent.num_updates == (512 - (64 - num_envs * 4)) // num_envs
 
 
 def test_the_memory_holds_true_successors_also_where_episodes_end():

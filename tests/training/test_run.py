@@ -13,7 +13,7 @@ CONFIG = {"world": "my_pkg.my_env:MyEnv", "seed": 3, "num_envs": 8, "algo": {"na
 
 
 def make_run(folder):
-    return create_run(folder, CONFIG, "ppo", "shoal train 'a world'")
+    return create_run(folder, CONFIG, "shoal train 'a world'")
 
 
 def iteration(run, step):

@@ -1,7 +1,8 @@
 """Small worlds of every kind of batch, to be named on the command line as tests.training.worlds:NAME."""
 
+import signal
 import socket
-import time
+from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
@@ -74,10 +75,17 @@ class PoisonedWalk(ArrayWalk):
         return reward, terminated, truncated
 
 
-class SlowWalk(ArrayWalk):
-    """After its 20th step every step takes half a second."""
+class EndlessWalk(ArrayWalk):
+    """Its 21st step makes the file `held` and never ends."""
+
+    def __init__(self, num_envs, held, **options):
+        super().__init__(num_envs, **options)
+        self.held, self.steps = Path(held), 0
 
     def transition(self, action):
-        self.steps = getattr(self, "steps", 0) + 1
-        time.sleep(0.5 if self.steps > 20 else 0.0)
+        self.steps += 1
+        if self.steps > 20:
+            self.held.touch()
+            while True:
+                signal.pause()
         return super().transition(action)

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from shoal.errors import ActionError, LaneFault, StateError
 from shoal.vector.batched import Batched
-from shoal.vector.lane_rng import LaneRng
 
 
 class Walks(Batched):
@@ -170,15 +169,3 @@ def test_torch_batches_return_tensors():
     fresh = TorchWalks(4)
     fresh.set_state(batch.get_state())
     assert torch.equal(fresh.state["pos"], batch.state["pos"])
-
-
-@given(seed=st.integers(0, 2**40))
-def test_lane_rng_draws_alone_as_together(seed):
-    together, alone = LaneRng(5), LaneRng(5)
-    together.seed(seed)
-    alone.seed(seed)
-    drawn = together.uniform(None, 3)
-    lane = np.array([2])
-    assert np.array_equal(alone.uniform(lane, 3)[0], drawn[2])
-    assert sorted(alone.permutation(7, lane)[0]) == list(range(7))
-    assert ((together.integers(4, None, 50) >= 0) & (together.integers(4, None, 50) < 4)).all()

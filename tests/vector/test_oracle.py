@@ -86,7 +86,7 @@ def test_a_fault_of_the_whole_is_not_pinned_on_a_lane():
 def test_an_answer_of_the_wrong_length_is_refused():
     with pytest.raises(ConfigError, match="asked about 4 lanes and answered with shape \\(3,\\)"):
         Oracle(lambda x: x[1:])(np.arange(4))
-    with pytest.raises(ConfigError, match="chunk=0"):
+    with pytest.raises(ConfigError, match="chunk must be at least 1 lane, not 0"):
         Oracle(summarise, chunk=0)
 
 

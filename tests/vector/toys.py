@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -82,6 +83,16 @@ class Walk(gym.Env):
 NORMAL, RAISE, KILL, HANG, SHAPE, DTYPE, NAN_OBS, NAN_REWARD, NO_REWARD, END, RAISE_IN_RESET, EXIT = range(12)
 
 
+def hang() -> None:
+    """Never come back; the file that TRAP_HANGS names, if it does, is told which process it is."""
+    if "TRAP_HANGS" in os.environ:
+        told = Path(os.environ["TRAP_HANGS"])
+        told.with_suffix(".new").write_text(str(os.getpid()))
+        told.with_suffix(".new").rename(told)
+    while True:
+        time.sleep(3600)
+
+
 class Trap(gym.Env):
     """Counts its steps, until an action tells it to do something terrible."""
 
@@ -107,7 +118,7 @@ class Trap(gym.Env):
         if action == KILL:
             os.kill(os.getpid(), signal.SIGKILL)
         if action == HANG:
-            time.sleep(120)
+            hang()
         if action == EXIT:
             os._exit(7)
         self.doomed |= action == RAISE_IN_RESET

@@ -41,11 +41,8 @@ class FlatAdam:
 
     def tensors(self) -> dict[str, Tensor]:
         """The moments and the counter themselves (not copies), by name."""
-        return {
-            "first_moment": self.first_moment,
-            "second_moment": self.second_moment,
-            "num_updates": self.num_updates,
-        }
+        names = ("first_moment", "second_moment", "num_updates")
+        return {name: getattr(self, name) for name in names}
 
 
 def flatten_parameters(network: nn.Module) -> Tensor:

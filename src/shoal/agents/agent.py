@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
-if TYPE_CHECKING:
-    from shoal.training.rollout import Rollout
+from shoal.trees import Tree
 
-Tree = Any
+if TYPE_CHECKING:
+    from shoal.agents.rollout import Rollout
+    from shoal.agents.share import Share
+
+Mask = np.ndarray | Tensor
+"""[B, A] bool, True where an action is allowed."""
 
 
 class Act(NamedTuple):
@@ -30,9 +35,11 @@ class Agent(Protocol):
     state_size: int  # numbers a lane remembers between steps; 0 without memory
     raw_shape: tuple[int, ...]  # of `Act.raw`, per lane
     raw_dtype: torch.dtype
+    generator: torch.Generator  # of every random number that it draws
+    share: Share | None  # the lanes that it acts in, if these are not all of the run
 
     def act_batch(
-        self, obs: Tree, deterministic: bool = False, action_mask: Any = None, state: Tensor | None = None
+        self, obs: Tree, deterministic: bool = False, action_mask: Mask | None = None, state: Tensor | None = None
     ) -> Act: ...
 
     def update(self, rollout: Rollout, progress: float = 0.0) -> dict[str, float]:
@@ -45,3 +52,15 @@ class Agent(Protocol):
         """Everything that must persist, flat: after `load_state_dict` the agent continues bit for bit."""
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None: ...
+
+    def acting_state(self) -> dict[str, Tensor]:
+        """The part of `state_dict` that acting depends on, for a copy of the agent elsewhere. Not copies."""
+
+    def load_acting_state(self, state: dict[str, Tensor]) -> None:
+        """Act as the agent whose `acting_state` this is."""
+
+    def cut_episodes(self, lanes: slice = ...) -> None:
+        """The episodes of these lanes have ended without a last step: what comes next belongs to others."""
+
+    def begin_from(self, state: dict[str, Tensor]) -> None:
+        """Take over the networks in another agent's `state_dict`, and nothing else of it."""

@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from shoal.errors import ConfigError
+
+_RULES: dict[str, Callable[[float], bool]] = {
+    "be at least 0": lambda value: value >= 0,
+    "be at least 1": lambda value: value >= 1,
+    "be above 0": lambda value: value > 0,
+    "be above 0 and at most 1": lambda value: 0 < value <= 1,
+    "lie between 0 and 1": lambda value: 0 <= value <= 1,
+}
+
+
+def _check(config: object, rule: str, *fields: str) -> None:
+    """`ConfigError` unless these fields obey the rule, or are None."""
+    for field in fields:
+        value = getattr(config, field)
+        if value is not None and not _RULES[rule](value):
+            raise ConfigError(f"{field} must {rule}, not {value}.")
 
 
 @dataclass(frozen=True)
@@ -60,19 +77,14 @@ class PPOConfig:
     """A recurrent cell after the hidden layers, for tasks that must remember."""
     memory_size: int = 64
     """Width of the recurrent cell."""
-    compiled: bool = True
-    """Use the compiled path where the network is a standard one on the CPU; off keeps to plain torch."""
+    fast: bool = True
+    """Compute updates by hand-written, compiled code where there is some (standard networks on the CPU); off keeps to
+    plain torch."""
 
     def __post_init__(self) -> None:
-        for field in ("num_steps", "epochs", "minibatches", "memory_size"):
-            if getattr(self, field) < 1:
-                raise ConfigError(f"{field}={getattr(self, field)} leaves nothing to do. It must be at least 1.")
-        for field in ("gamma", "gae_lambda"):
-            if not 0.0 <= getattr(self, field) <= 1.0:
-                raise ConfigError(f"{field}={getattr(self, field)} is no decay. It must lie between 0 and 1.")
-        for field in ("lr", "clip", "max_grad_norm"):
-            if not getattr(self, field) > 0.0:
-                raise ConfigError(f"{field}={getattr(self, field)} must be above 0.")
+        _check(self, "be at least 1", "num_steps", "epochs", "minibatches", "memory_size")
+        _check(self, "lie between 0 and 1", "gamma", "gae_lambda")
+        _check(self, "be above 0", "lr", "clip", "max_grad_norm")
 
     def check_batch(self, num_envs: int) -> None:
         """`ConfigError` unless the minibatches divide a rollout of `num_envs` lanes."""
@@ -93,7 +105,10 @@ class OffPolicyConfig:
     num_steps: int = 32
     """Steps per environment between two rounds of updates."""
     updates_per_step: float = 1.0
-    """Gradient updates per environment step, over all lanes: the number of lanes does not change it."""
+    """Gradient updates per step, as `update_rule` counts steps."""
+    update_rule: Literal["step", "batch"] = "step"
+    """Which steps earn updates: step, those of every lane, so that the number of lanes does not change how much is
+    learned from each; batch, one of all lanes together, so that more lanes collect more for the same updates."""
     warmup: int = 5_000
     """Environment steps of random actions before the first update."""
     batch_size: int = 256
@@ -120,21 +135,14 @@ class OffPolicyConfig:
     """Divide observations by their root mean square during the warm-up, fixed from then on."""
     reward_scale: float = 1.0
     """What rewards are multiplied by before they are learned from."""
-    compiled: bool = True
-    """Use the hand-written gradients on the CPU where there are some; off keeps to torch's own."""
+    fast: bool = True
+    """Compute updates by hand-written, compiled code where there is some (on the CPU); off keeps to plain torch."""
 
     def __post_init__(self) -> None:
-        for field in ("num_steps", "batch_size", "replay_capacity", "n_step"):
-            if getattr(self, field) < 1:
-                raise ConfigError(f"{field}={getattr(self, field)} leaves nothing to do. It must be at least 1.")
-        for field in ("gamma", "priority_exponent", "priority_correction"):
-            if not 0.0 <= getattr(self, field) <= 1.0:
-                raise ConfigError(f"{field}={getattr(self, field)} cannot be. It must lie between 0 and 1.")
-        for field in ("lr", "updates_per_step", "reward_scale"):
-            if not getattr(self, field) > 0.0:
-                raise ConfigError(f"{field}={getattr(self, field)} must be above 0.")
-        if self.warmup < 0:
-            raise ConfigError(f"warmup={self.warmup} is negative. Use a whole number from 0.")
+        _check(self, "be at least 1", "num_steps", "batch_size", "replay_capacity", "n_step")
+        _check(self, "lie between 0 and 1", "gamma", "priority_exponent", "priority_correction")
+        _check(self, "be above 0", "lr", "updates_per_step", "reward_scale")
+        _check(self, "be at least 0", "warmup")
         for field in ("batch_size", "n_step"):
             if getattr(self, field) > self.replay_capacity:
                 raise ConfigError(
@@ -174,14 +182,13 @@ class SACConfig(OffPolicyConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0.0 < self.tau <= 1.0:
-            raise ConfigError(f"tau={self.tau} is no share. It must lie above 0 and not above 1.")
+        _check(self, "be above 0 and at most 1", "tau")
         if self.temperature is not None and self.temperature < 0.0:
-            raise ConfigError(f"temperature={self.temperature} is negative. Leave it out to have it learned.")
+            raise ConfigError(f"temperature must be at least 0, not {self.temperature}. Leave it out to learn it.")
         for field in ("pessimism", "pessimism_final"):
             value = getattr(self, field)
             if value is not None and not 0.0 <= value <= 1.0:
-                raise ConfigError(f"{field}={value} must lie between 0 (the mean) and 1 (the smaller).")
+                raise ConfigError(f"{field} must lie between 0 (the mean) and 1 (the smaller), not {value}.")
 
 
 @dataclass(frozen=True)
@@ -207,18 +214,22 @@ class DDDQNConfig(OffPolicyConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for field in ("epsilon", "epsilon_final", "explore"):
-            if not 0.0 <= getattr(self, field) <= 1.0:
-                raise ConfigError(f"{field}={getattr(self, field)} is no share. It must lie between 0 and 1.")
-        if self.target_every < 1:
-            raise ConfigError(f"target_every={self.target_every} leaves nothing to do. It must be at least 1.")
-        if self.tau is not None and not 0.0 < self.tau <= 1.0:
-            raise ConfigError(f"tau={self.tau} is no share. It must lie above 0 and not above 1.")
-        if not self.max_grad_norm > 0.0:
-            raise ConfigError(f"max_grad_norm={self.max_grad_norm} must be above 0.")
+        _check(self, "lie between 0 and 1", "epsilon", "epsilon_final", "explore")
+        _check(self, "be at least 1", "target_every")
+        _check(self, "be above 0 and at most 1", "tau")
+        _check(self, "be above 0", "max_grad_norm")
 
 
 def nearest_divisor(number: int, wanted: int) -> int:
-    """The divisor of `number` closest to `wanted`; the smaller of two equally close."""
-    divisors = (d for d in range(1, number + 1) if number % d == 0)
-    return min(divisors, key=lambda d: (abs(d - wanted), d))
+    """The divisor of `number` closest to `wanted`, the smaller of two equally close; 1 if there is none near."""
+    if wanted >= number:
+        return number
+    nearby = range(min(wanted, 1_000_000))
+    return next((d for k in nearby for d in (wanted - k, wanted + k) if number % d == 0), 1)
+
+
+def scheduled(start: float, end: float | None, progress: float) -> float:
+    """`start` at progress 0, `end` at progress 1 and beyond, linearly; `start` throughout where `end` is None."""
+    if end is None:
+        return start
+    return start + (end - start) * min(max(progress, 0.0), 1.0)

@@ -1,12 +1,12 @@
 """Duelling double deep Q-learning: Mnih et al. 2015, van Hasselt et al. 2016, Wang et al. 2016.
 
-`_learn` is the definition of one update; on the CPU `shoal.agents.by_hand` computes the same thing faster.
+`_learn` is the definition of one update; on the CPU `shoal.agents.fast` computes the same thing faster.
 """
 
 from __future__ import annotations
 
 import copy
-from typing import Any
+from functools import partial
 
 import gymnasium as gym
 import torch
@@ -14,22 +14,21 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from shoal.agents.adam import FlatAdam, flatten_parameters
-from shoal.agents.agent import Act
-from shoal.agents.by_hand.dddqn import HandWrittenDDDQN
-from shoal.agents.config import DDDQNConfig
-from shoal.agents.distributions import mask_logits
-from shoal.agents.networks import check_hidden
+from shoal.agents.agent import Act, Mask
+from shoal.agents.config import DDDQNConfig, scheduled
+from shoal.agents.fast.dddqn import FastDDDQN
+from shoal.agents.networks import Towers, check_hidden, mask_logits
 from shoal.agents.offpolicy import OffPolicyAgent
-from shoal.agents.schedules import linear
-from shoal.agents.towers import Towers
+from shoal.agents.rollout import Rollout
+from shoal.agents.share import draw_rows, forward_rows
 from shoal.errors import ConfigError
-
-Tree = Any
+from shoal.trees import Tree
 
 
 class DDDQN(OffPolicyAgent):
     """A network of one value and A advantages, and a target network that follows it."""
 
+    ACTOR = "network"
     METRICS = ("train/loss", "train/q_mean")
     raw_shape: tuple[int, ...] = ()
     raw_dtype = torch.int64
@@ -61,9 +60,9 @@ class DDDQN(OffPolicyAgent):
         self.target_flat = flatten_parameters(self.target_network)
         self.adam = FlatAdam(self.network, eps=1e-8)
         self.epsilon = config.epsilon
-        self.hand: HandWrittenDDDQN | None = None
-        if config.compiled and self.device.type == "cpu":
-            self.hand = HandWrittenDDDQN(self)
+        self.fast: FastDDDQN | None = None
+        if config.fast and self.device.type == "cpu":
+            self.fast = FastDDDQN(self)
 
     def networks(self) -> dict[str, nn.Module]:
         return {"network": self.network, "target_network": self.target_network}
@@ -75,38 +74,43 @@ class DDDQN(OffPolicyAgent):
 
     @torch.no_grad()
     def act_batch(
-        self, obs: Tree, deterministic: bool = False, action_mask: Any = None, state: Tensor | None = None
+        self, obs: Tree, deterministic: bool = False, action_mask: Mask | None = None, state: Tensor | None = None
     ) -> Act:
         """Act on obs [B, *obs]: each lane takes the best action, or with probability epsilon any that is allowed."""
-        q = duel(self.network(self.features(obs))[0]).cpu()
+        q = forward_rows(self.share, self._values, self.features(obs)).cpu()
         mask = None if action_mask is None else torch.as_tensor(action_mask)
         value, raw = mask_logits(q, mask).max(-1)
         if not deterministic:
             raw = torch.where(*self._gamble(len(q), mask), raw)
         return Act(raw + self.start, torch.full((len(q),), torch.nan), value, state, raw)
 
+    def _values(self, features: Tensor) -> Tensor:
+        """The values of all actions, [N, A]."""
+        return duel(self.network(features)[0])
+
     def _gamble(self, count: int, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         """Which lanes act by chance [B], and an allowed action for each lane [B]."""
-        by_chance = torch.rand(count, generator=self.generator) < (self.epsilon if self.ready else 1.0)
-        scores = torch.rand(count, self.num_choices, generator=self.generator)
+        uniform = partial(torch.rand, generator=self.generator)
+        by_chance = draw_rows(self.share, count, uniform) < (self.epsilon if self.ready else 1.0)
+        scores = draw_rows(self.share, count, lambda rows: uniform(rows, self.num_choices))
         return by_chance, mask_logits(scores, mask).argmax(-1)
 
     @torch.no_grad()
     def value_batch(self, obs: Tree) -> Tensor:
         """The value of obs [N, *obs], [N]."""
-        return duel(self.network(self.features(obs))[0]).amax(-1)
+        return self._values(self.features(obs)).amax(-1)
 
     # ------------------------------------------------------------------ learning
 
-    def update(self, rollout: Any, progress: float = 0.0) -> dict[str, float]:
+    def update(self, rollout: Rollout, progress: float = 0.0) -> dict[str, float]:
         """As for every agent with a replay memory; fewer random actions as the run goes on."""
         metrics = super().update(rollout, progress)
         explored = progress / self.dqn.explore if self.dqn.explore else 1.0
-        self.epsilon = linear(self.dqn.epsilon, self.dqn.epsilon_final, explored)
+        self.epsilon = scheduled(self.dqn.epsilon, self.dqn.epsilon_final, explored)
         return {**metrics, "rollout/exploration_rate": self.epsilon}
 
     def learn(self, rows: Tensor, weights: Tensor | None) -> Tensor:
-        errors = self._learn(rows, weights) if self.hand is None else self.hand.learn(weights)
+        errors = self._learn(rows, weights) if self.fast is None else self.fast.learn(weights)
         if self.dqn.tau is not None:
             self.target_flat.lerp_(self.adam.flat, self.dqn.tau)
         elif (self.num_updates + 1) % self.dqn.target_every == 0:
@@ -139,6 +143,13 @@ class DDDQN(OffPolicyAgent):
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
         super().load_state_dict(state)
         self.epsilon = float(state["counters.epsilon"])
+
+    def acting_state(self) -> dict[str, Tensor]:
+        return {**super().acting_state(), "epsilon": torch.tensor(self.epsilon, dtype=torch.float64)}
+
+    def load_acting_state(self, state: dict[str, Tensor]) -> None:
+        super().load_acting_state(state)
+        self.epsilon = float(state["epsilon"])
 
 
 def duel(out: Tensor) -> Tensor:

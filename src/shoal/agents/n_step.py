@@ -83,10 +83,10 @@ class NStepWindow:
         self.pending = Steps(*(part[window.num_steps - self.n + 1 :] for part in window))
         return n_step(window, self.n, self.gamma)
 
-    def cut(self) -> None:
-        """The lanes are about to be reset from outside: what comes next does not continue what is pending."""
+    def cut(self, lanes: slice = slice(None)) -> None:
+        """The lanes are reset from outside: what comes next does not continue what is pending."""
         if self.pending is not None and self.pending.num_steps:
-            self.pending.truncated[-1] = True
+            self.pending.truncated[-1, lanes] = True
 
 
 class EpisodeWindow(NStepWindow):

@@ -1,8 +1,10 @@
-"""Networks for actor-critic agents, and the protocol by which a world brings its own.
+"""Networks of agents, and what the output of an actor-critic means: distributions over actions.
 
-A network maps observations to (`params` [N, P], `value` [N], `state`). `params` is read by the action head
-(`distributions`): logits, or means and log standard deviations. A network without memory has `state_size` 0 and
-passes `state` through; one with memory also has `unroll`.
+A network maps observations to (`params` [N, P], `value` [N], `state`); a world may bring its own (`Network`). A *head*
+belongs to an action space and holds no numbers of its own. It reads `params` (logits, or means and log standard
+deviations) and `noise` drawn by the agent, so that acting is a deterministic function of both. `raw` is the action as
+it was drawn, which is what log-probabilities are of and what a rollout keeps; `to_env` turns it into what the space
+accepts.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Protocol
 
 import gymnasium as gym
 import numpy as np
@@ -18,11 +20,189 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from shoal.agents.distributions import GaussianHead, Head
+from shoal.agents.checks import wrong_obs
 from shoal.errors import ConfigError
+from shoal.trees import Tree
 
-Tree = Any
 ACTIVATIONS = {"tanh": nn.Tanh, "relu": nn.ReLU}
+MAX_WEIGHTS = 2**31
+FORBIDDEN = -1e9  # finite, so that a gradient through a forbidden logit is zero and not NaN
+BELOW_ONE = 1 - 2**-22  # keeps a draw below the last step of a cumulative sum, whatever the rounding
+
+# ---------------------------------------------------------------------- distributions
+
+
+class Head(Protocol):
+    """What the agent needs of a distribution."""
+
+    num_params: int  # P
+    raw_shape: tuple[int, ...]
+    raw_dtype: torch.dtype
+
+    def draw_noise(self, count: int, generator: torch.Generator) -> Tensor: ...
+    def sample(self, params: Tensor, noise: Tensor) -> Tensor: ...
+    def mode(self, params: Tensor) -> Tensor: ...
+    def log_prob(self, params: Tensor, raw: Tensor) -> Tensor: ...
+    def entropy(self, params: Tensor) -> Tensor: ...
+    def to_env(self, raw: Tensor) -> Tensor: ...
+
+
+def mask_logits(params: Tensor, action_mask: Tensor | None) -> Tensor:
+    """Logits [N, A] with the forbidden actions pushed to probability zero."""
+    return params if action_mask is None else params.masked_fill(~action_mask, FORBIDDEN)
+
+
+class CategoricalHead:
+    """One choice of `num_params` actions; `params` are logits [N, A], `raw` [N] counts from 0."""
+
+    raw_shape: tuple[int, ...] = ()
+    raw_dtype = torch.int64
+
+    def __init__(self, num_actions: int, start: int = 0) -> None:
+        self.num_params, self.start = num_actions, start
+
+    def draw_noise(self, count: int, generator: torch.Generator) -> Tensor:
+        return torch.rand(count, generator=generator)
+
+    def sample(self, params: Tensor, noise: Tensor) -> Tensor:
+        """Inverse of the cumulative distribution at `noise` [N] in [0, 1); never an action of probability zero."""
+        cumulative = torch.softmax(params, -1).cumsum(-1)
+        threshold = (noise * BELOW_ONE).unsqueeze(-1) * cumulative[..., -1:]
+        return (cumulative <= threshold).sum(-1)
+
+    def mode(self, params: Tensor) -> Tensor:
+        return params.argmax(-1)
+
+    def log_prob(self, params: Tensor, raw: Tensor) -> Tensor:
+        return torch.log_softmax(params, -1).gather(-1, raw.unsqueeze(-1)).squeeze(-1)
+
+    def entropy(self, params: Tensor) -> Tensor:
+        log_probs = torch.log_softmax(params, -1)
+        return -(log_probs.exp() * log_probs).sum(-1)
+
+    def to_env(self, raw: Tensor) -> Tensor:
+        return raw + self.start if self.start else raw
+
+
+class MultiCategoricalHead:
+    """Several independent choices; `params` are their logits side by side [N, sum(nvec)], `raw` [N, parts]."""
+
+    raw_shape: tuple[int, ...]
+    raw_dtype = torch.int64
+
+    def __init__(self, nvec: np.ndarray, start: np.ndarray) -> None:
+        self.sizes = [int(n) for n in nvec]
+        self.start = torch.as_tensor(start, dtype=torch.int64)
+        self.num_params, self.raw_shape = sum(self.sizes), (len(self.sizes),)
+        self.parts = [CategoricalHead(n) for n in self.sizes]
+
+    def _split(self, params: Tensor) -> list[tuple[CategoricalHead, Tensor]]:
+        return list(zip(self.parts, params.split(self.sizes, -1), strict=True))
+
+    def draw_noise(self, count: int, generator: torch.Generator) -> Tensor:
+        return torch.rand(count, len(self.sizes), generator=generator)
+
+    def sample(self, params: Tensor, noise: Tensor) -> Tensor:
+        return torch.stack([part.sample(p, noise[..., i]) for i, (part, p) in enumerate(self._split(params))], -1)
+
+    def mode(self, params: Tensor) -> Tensor:
+        return torch.stack([part.mode(p) for part, p in self._split(params)], -1)
+
+    def log_prob(self, params: Tensor, raw: Tensor) -> Tensor:
+        parts = [part.log_prob(p, raw[..., i]) for i, (part, p) in enumerate(self._split(params))]
+        return torch.stack(parts).sum(0)
+
+    def entropy(self, params: Tensor) -> Tensor:
+        return torch.stack([part.entropy(p) for part, p in self._split(params)]).sum(0)
+
+    def to_env(self, raw: Tensor) -> Tensor:
+        return raw + self.start.to(raw.device)
+
+
+class GaussianHead:
+    """Independent normals, clipped to the box on the way out; `params` are means and log standard deviations [N, 2D].
+
+    Likelihoods are of the unclipped draw: clipping is the environment's affair, as if it did so itself.
+    """
+
+    raw_shape: tuple[int, ...]
+    raw_dtype = torch.float32
+
+    def __init__(self, space: gym.spaces.Box) -> None:
+        self.shape, size = space.shape, int(np.prod(space.shape))
+        self.num_params, self.raw_shape = 2 * size, (size,)
+        self.low = torch.as_tensor(space.low).flatten()
+        self.high = torch.as_tensor(space.high).flatten()
+
+    def draw_noise(self, count: int, generator: torch.Generator) -> Tensor:
+        return torch.randn(count, *self.raw_shape, generator=generator)
+
+    def sample(self, params: Tensor, noise: Tensor) -> Tensor:
+        mean, log_std = params.chunk(2, -1)
+        return mean + log_std.exp() * noise
+
+    def mode(self, params: Tensor) -> Tensor:
+        return params.chunk(2, -1)[0]
+
+    def log_prob(self, params: Tensor, raw: Tensor) -> Tensor:
+        mean, log_std = params.chunk(2, -1)
+        normal = -0.5 * ((raw - mean) * torch.exp(-log_std)) ** 2 - log_std - 0.5 * math.log(2 * math.pi)
+        return normal.sum(-1) - self.squash_log_slope(raw)
+
+    def squash_log_slope(self, raw: Tensor) -> Tensor:
+        """What squashing takes from the log-density of `raw`, [N]; it depends on nothing else. Here nothing."""
+        return raw.new_zeros(())
+
+    def entropy(self, params: Tensor) -> Tensor:
+        return (params.chunk(2, -1)[1] + 0.5 * math.log(2 * math.pi * math.e)).sum(-1)
+
+    def to_env(self, raw: Tensor) -> Tensor:
+        low, high = self.low.to(raw.device), self.high.to(raw.device)
+        return raw.clamp(low, high).unflatten(-1, self.shape)
+
+
+class SquashedGaussianHead(GaussianHead):
+    """Normals through tanh onto the box; `raw` is the draw before tanh, where the likelihood is exact.
+
+    The entropy is that of the normal: the squashed one has no closed form.
+    """
+
+    def __init__(self, space: gym.spaces.Box) -> None:
+        super().__init__(space)
+        if not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
+            raise ConfigError(
+                f"A squashed Gaussian needs finite bounds, but the action space is {space}. Set squash=False."
+            )
+        self.half_range = (self.high - self.low) / 2
+        self.centre = (self.high + self.low) / 2
+
+    def squash_log_slope(self, raw: Tensor) -> Tensor:
+        # log(1 - tanh(x)^2) = 2 (log 2 - x - softplus(-2x)), which does not underflow
+        slope = 2 * (math.log(2) - raw - F.softplus(-2 * raw)) + self.half_range.to(raw.device).log()
+        return slope.sum(-1)
+
+    def to_env(self, raw: Tensor) -> Tensor:
+        centre, half_range = self.centre.to(raw.device), self.half_range.to(raw.device)
+        # rounding may carry centre + half_range a hair beyond the bound
+        return super().to_env(centre + half_range * torch.tanh(raw))
+
+
+def head_for(space: gym.Space, squash: bool = False) -> Head:
+    """The distribution over `space`, or a `ConfigError` if there is none."""
+    if isinstance(space, gym.spaces.Discrete):
+        return CategoricalHead(int(space.n), int(space.start))
+    if isinstance(space, gym.spaces.MultiDiscrete) and space.nvec.ndim == 1:
+        return MultiCategoricalHead(space.nvec, space.start)
+    if isinstance(space, gym.spaces.MultiBinary) and isinstance(space.n, int):
+        return MultiCategoricalHead(np.full(space.n, 2), np.zeros(space.n, np.int64))
+    if isinstance(space, gym.spaces.Box) and np.issubdtype(space.dtype, np.floating):
+        return SquashedGaussianHead(space) if squash else GaussianHead(space)
+    raise ConfigError(
+        f"PPO has no distribution over {space}. Use a Discrete, MultiDiscrete, MultiBinary or float Box action space."
+    )
+
+
+# ---------------------------------------------------------------------- networks
 
 
 class Network(Protocol):
@@ -56,6 +236,8 @@ def _flatten(space: gym.Space, obs: Tree, leading: int) -> Tensor:
         return torch.cat([_flatten(sub, obs[key], leading) for key, sub in space.spaces.items()], -1)
     if isinstance(space, gym.spaces.Tuple):
         return torch.cat([_flatten(sub, part, leading) for sub, part in zip(space.spaces, obs, strict=True)], -1)
+    if obs.ndim < leading or obs.shape[leading:] != space.shape:
+        raise wrong_obs(obs.shape, space.shape or ())
     if isinstance(space, gym.spaces.Discrete):
         return F.one_hot(obs.long() - int(space.start), int(space.n)).float()
     if isinstance(space, gym.spaces.MultiDiscrete):
@@ -107,6 +289,8 @@ class ActorCritic(nn.Module):
     ) -> None:
         super().__init__()
         self.flatten = FlattenObs(space)
+        if not hidden:
+            raise ConfigError("hidden must hold the width of at least one layer.")
         self.hidden, self.activation = tuple(hidden), activation
         self.actor = mlp([self.flatten.size, *hidden], activation)
         self.policy = PolicyOutput(hidden[-1], head)
@@ -118,57 +302,35 @@ class ActorCritic(nn.Module):
         return self.policy(self.actor(features)), self.value(self.critic(features)).squeeze(-1), state
 
 
-class RecurrentActorCritic(nn.Module):
-    """An encoder, a GRU or LSTM cell, and linear heads for policy and value."""
+class Towers(nn.Module):
+    """`count` networks of the same sizes, ReLU between their layers. The weights of a layer are [count, in, out]."""
 
-    def __init__(
-        self,
-        space: gym.Space,
-        head: Head,
-        hidden: Sequence[int] = (64,),
-        activation: str = "tanh",
-        memory: str = "gru",
-        memory_size: int = 64,
-    ) -> None:
+    def __init__(self, count: int, sizes: Sequence[int]) -> None:
         super().__init__()
-        self.flatten = FlattenObs(space)
-        self.encoder = mlp([self.flatten.size, *hidden], activation)
-        width = hidden[-1] if hidden else self.flatten.size
-        self.cell = nn.LSTMCell(width, memory_size) if memory == "lstm" else nn.GRUCell(width, memory_size)
-        self.state_size = memory_size * (2 if memory == "lstm" else 1)
-        self.policy = PolicyOutput(memory_size, head)
-        self.value = linear(memory_size, 1, gain=1.0)
+        self.count, self.sizes = count, tuple(sizes)
+        self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
+        for inputs, outputs in pairwise(sizes):
+            bound = 1 / math.sqrt(inputs)
+            self.weights.append(torch.empty(count, inputs, outputs).uniform_(-bound, bound))
+            self.biases.append(torch.empty(count, 1, outputs).uniform_(-bound, bound))
 
-    def _remember(self, features: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        """features [N, F], state [N, S] -> what the heads read [N, memory_size], state [N, S]."""
-        if isinstance(self.cell, nn.LSTMCell):
-            hidden, cell = self.cell(features, state.chunk(2, -1))
-            return hidden, torch.cat([hidden, cell], -1)
-        hidden = self.cell(features, state)
-        return hidden, hidden
-
-    def forward(self, obs: Tree, state: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor | None]:
-        features = self.encoder(self.flatten(obs))
-        if state is None:
-            state = features.new_zeros(len(features), self.state_size)
-        hidden, state = self._remember(features, state)
-        return self.policy(hidden), self.value(hidden).squeeze(-1), state
-
-    def unroll(self, obs: Tree, state: Tensor, done: Tensor) -> tuple[Tensor, Tensor]:
-        features = self.encoder(self.flatten(obs, leading=2))
-        carries = (~done).unsqueeze(-1)
-        outputs = []
-        for t in range(len(features)):
-            hidden, state = self._remember(features[t], state)
-            state = state * carries[t]
-            outputs.append(hidden)
-        hidden = torch.stack(outputs)
-        return self.policy(hidden), self.value(hidden).squeeze(-1)
+    def forward(self, x: Tensor) -> Tensor:
+        """[N, in] -> [count, N, out]."""
+        x = x.expand(self.count, *x.shape)
+        last = len(self.weights) - 1
+        for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            x = torch.baddbmm(bias, x, weight)
+            if layer < last:
+                x = torch.relu(x)
+        return x
 
 
 def check_hidden(hidden: Sequence[int], activation: str) -> None:
     """`ConfigError` for layers that cannot be built."""
     if any(not isinstance(width, int | np.integer) or width < 1 for width in hidden):
-        raise ConfigError(f"hidden={tuple(hidden)} has a layer without units. Every width must be at least 1.")
+        raise ConfigError(f"Every width in hidden must be a whole number from 1, not {tuple(hidden)}.")
+    weights = max(hidden, default=0) + sum(a * b for a, b in pairwise(hidden))
+    if weights > MAX_WEIGHTS:
+        raise ConfigError(f"hidden={tuple(hidden)} makes {weights:,} weights; at most {MAX_WEIGHTS:,} are possible.")
     if activation not in ACTIVATIONS:
         raise ConfigError(f"activation={activation!r} is unknown. Use {' or '.join(map(repr, ACTIVATIONS))}.")

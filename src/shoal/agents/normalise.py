@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import gymnasium as gym
 import numpy as np
 import torch
 from torch import Tensor
 
-from shoal.agents.gae import discounted_returns
-
-Tree = Any
+from shoal.agents.checks import wrong_obs
+from shoal.jit import entry
+from shoal.trees import Tree, leaves, map_tree, named_leaves
+from shoal.vector.spaces import empty_batch
 
 
 class RunningMoments:
@@ -54,42 +52,34 @@ class ObsNormaliser:
 
     def __init__(self, space: gym.Space, device: torch.device | str = "cpu", clip: float = 10.0) -> None:
         self.clip = clip
-        self.leaves: dict[str, RunningMoments] = {}
-        for path, leaf in _float_leaves(space, ""):
-            self.leaves[path] = RunningMoments(leaf.shape, device)  # type: ignore[arg-type]
+        self.moments: Tree = map_tree(
+            lambda leaf: RunningMoments(leaf.shape, device) if leaf.dtype.kind == "f" else None, empty_batch(space)
+        )
+        named = named_leaves(self.moments)
+        self.leaves = {f".{name}" if name else "": moments for name, moments in named if moments is not None}
 
     def __call__(self, obs: Tree) -> Tree:
         """[..., *obs] -> [..., *obs]."""
-        return self._map(obs, "", self._scaled)
+        return map_tree(self._scaled, obs, self.moments)
 
     def update(self, obs: Tree) -> None:
         """Take in observations [N, *obs]."""
-        self._map(obs, "", lambda leaf, moments: moments.update(leaf))
+        for leaf, moments in zip(leaves(obs), leaves(self.moments), strict=True):
+            if moments is not None:
+                moments.update(leaf)
 
-    def _scaled(self, leaf: Tensor, moments: RunningMoments) -> Tensor:
+    def _scaled(self, leaf: Tensor, moments: RunningMoments | None) -> Tensor:
+        if moments is None:
+            return leaf
+        if leaf.shape[leaf.ndim - moments.mean.ndim :] != moments.mean.shape:
+            raise wrong_obs(leaf.shape, moments.mean.shape)
         scale = torch.rsqrt(moments.variance + 1e-8)
         return ((leaf - moments.mean) * scale).to(torch.float32).clamp(-self.clip, self.clip)
-
-    def _map(self, obs: Tree, path: str, function: Callable[[Tensor, RunningMoments], Any]) -> Tree:
-        if isinstance(obs, dict):
-            return {key: self._map(sub, f"{path}.{key}", function) for key, sub in obs.items()}
-        if isinstance(obs, tuple):
-            return tuple(self._map(sub, f"{path}.{i}", function) for i, sub in enumerate(obs))
-        return function(obs, self.leaves[path]) if path in self.leaves else obs
 
     def tensors(self) -> dict[str, Tensor]:
         """The statistics themselves (not copies), by name."""
         named = ((path, moments.tensors()) for path, moments in self.leaves.items())
         return {f"{name}{path}": tensor for path, tensors in named for name, tensor in tensors.items()}
-
-
-def _float_leaves(space: gym.Space, path: str) -> list[tuple[str, gym.Space]]:
-    if isinstance(space, gym.spaces.Dict):
-        return [leaf for key, sub in space.spaces.items() for leaf in _float_leaves(sub, f"{path}.{key}")]
-    if isinstance(space, gym.spaces.Tuple):
-        return [leaf for i, sub in enumerate(space.spaces) for leaf in _float_leaves(sub, f"{path}.{i}")]
-    is_float = isinstance(space, gym.spaces.Box) and np.issubdtype(space.dtype, np.floating)
-    return [(path, space)] if is_float else []
 
 
 class RewardNormaliser:
@@ -112,3 +102,19 @@ class RewardNormaliser:
     def tensors(self) -> dict[str, Tensor]:
         """The statistics themselves (not copies), by name."""
         return {**self.moments.tensors(), "running": self.running}
+
+
+@entry()
+def discounted_returns(
+    reward: np.ndarray, terminated: np.ndarray, truncated: np.ndarray, gamma: float, running: np.ndarray
+) -> np.ndarray:
+    """Discounted sum of the rewards *so far* in each episode, [T, B]; `running` [B] carries over and is updated."""
+    num_steps, num_envs = reward.shape
+    returns = np.empty((num_steps, num_envs))
+    for t in range(num_steps):
+        for lane in range(num_envs):
+            running[lane] = running[lane] * gamma + reward[t, lane]
+            returns[t, lane] = running[lane]
+            if terminated[t, lane] or truncated[t, lane]:
+                running[lane] = 0.0
+    return returns

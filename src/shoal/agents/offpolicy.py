@@ -1,14 +1,14 @@
 """What agents with a replay memory share: remembering steps, counting updates, drawing batches, saving it all.
 
 `update` reads top to bottom. How much is learned follows from environment steps, so the number of lanes changes speed
-and not the algorithm.
+and not the algorithm; with `update_rule="batch"` it follows from steps of the batch.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -16,19 +16,17 @@ import torch
 from torch import Tensor, nn
 
 from shoal.agents.adam import FlatAdam
-from shoal.agents.config import OffPolicyConfig
-from shoal.agents.devices import check_device, take_over
+from shoal.agents.checks import check_device, take_over
+from shoal.agents.config import OffPolicyConfig, scheduled
 from shoal.agents.n_step import EpisodeWindow, Judge, NStepWindow, Steps, Transitions
 from shoal.agents.networks import FlattenObs
 from shoal.agents.replay import PrioritisedReplay, Replay, columns
-from shoal.agents.schedules import linear
+from shoal.agents.rollout import Rollout
+from shoal.agents.share import Share
 from shoal.errors import ConfigError, LaneFault
+from shoal.trees import Tree, map_tree
 
-if TYPE_CHECKING:
-    from shoal.training.rollout import Rollout
-
-Tree = Any
-Source = Callable[["Rollout"], Steps]
+Source = Callable[[Rollout], Steps]
 """From the rollout just collected to steps to learn from, as many every time."""
 
 
@@ -47,14 +45,11 @@ class OffPolicyAgent(ABC):
     state_size = 0
     METRICS: tuple[str, ...] = ()
     """Names of what `learn` adds to `self.sums`."""
+    ACTOR = ""
+    """The name of the network that acts."""
 
     def __init__(
-        self,
-        observation_space: gym.Space,
-        config: OffPolicyConfig,
-        network: nn.Module | None,
-        device: str,
-        seed: int,
+        self, observation_space: gym.Space, config: OffPolicyConfig, network: nn.Module | None, device: str, seed: int
     ) -> None:
         if network is not None:
             raise ConfigError(
@@ -71,8 +66,9 @@ class OffPolicyAgent(ABC):
         self.experienced = False  # whether the networks come from another run
         self.lr, self.correction = config.lr, config.priority_correction
         self.sources: list[Source] = [self.steps_of]
-        self.windows = [NStepWindow(config.n_step, config.gamma)]
+        self.windows = [self._window()]
         self.mirror: Mirror | None = None
+        self.share: Share | None = None
         self._saved_pending: dict[int, Steps] = {}  # of sources that a resumed run has not named yet
 
     def _make_replay(self, num_choices: int, keep_masks: bool = False) -> None:
@@ -84,9 +80,8 @@ class OffPolicyAgent(ABC):
         self.num_choices, self.keeps_masks = num_choices, keep_masks
         self.columns = columns(self.num_features, width, num_choices, num_choices if keep_masks else 0)
         if config.prioritised:
-            self.replay: Replay = PrioritisedReplay(
-                config.replay_capacity, self.columns.width, config.priority_exponent
-            )
+            exponent = config.priority_exponent
+            self.replay: Replay = PrioritisedReplay(config.replay_capacity, self.columns.width, exponent)
         else:
             self.replay = Replay(config.replay_capacity, self.columns.width)
         self.rows = torch.zeros(config.batch_size, self.columns.width)
@@ -97,24 +92,24 @@ class OffPolicyAgent(ABC):
     def learn_also_from(self, source: Source) -> None:
         """Remember more steps than the rollout's, e.g. those of the other player."""
         self.sources.append(source)
-        window = NStepWindow(self.config.n_step, self.config.gamma)
-        window.pending = self._saved_pending.pop(len(self.windows), None)
-        self.windows.append(window)
+        self.windows.append(self._window())
+        self.windows[-1].pending = self._saved_pending.pop(len(self.windows) - 1, None)
 
     def hold_episodes(self, judge: Judge | None) -> None:
         """From now on remember steps only when their episode is over and `judge` has seen it; None ends that.
 
         Called between episodes, e.g. when all lanes have just been cut: what is pending is not carried over.
         """
-        n, gamma = self.config.n_step, self.config.gamma
-        self.windows = [
-            NStepWindow(n, gamma) if judge is None else EpisodeWindow(n, gamma, judge) for _ in self.sources
-        ]
+        self.windows = [self._window(judge) for _ in self.sources]
 
-    def cut_episodes(self) -> None:
-        """All lanes are about to be reset from outside."""
+    def _window(self, judge: Judge | None = None) -> NStepWindow:
+        n, gamma = self.config.n_step, self.config.gamma
+        return NStepWindow(n, gamma) if judge is None else EpisodeWindow(n, gamma, judge)
+
+    def cut_episodes(self, lanes: slice = slice(None)) -> None:
+        """These lanes are reset from outside: their next steps do not continue what they have done so far."""
         for window in self.windows:
-            window.cut()
+            window.cut(lanes)
 
     # ------------------------------------------------------------------ learning
 
@@ -129,14 +124,15 @@ class OffPolicyAgent(ABC):
             self._remember(window.push(source(rollout)))
         warm_before = self.warm
         self.num_env_steps += rollout.num_steps * rollout.num_envs
-        self.lr = linear(config.lr, config.lr_final, progress)
-        self.correction = linear(config.priority_correction, 1.0, progress)
+        self.lr = scheduled(config.lr, config.lr_final, progress)
+        self.correction = scheduled(config.priority_correction, 1.0, progress)
         metrics = {"train/replay_size": float(self.replay.count)}
         if not self.warm or self.replay.count < max(config.batch_size, min(config.warmup, config.replay_capacity)):
             return metrics
         if config.scale_obs and not warm_before and not self.experienced:
             self._fix_scale()
-        self.owed += config.updates_per_step * rollout.num_steps * rollout.num_envs
+        counted = rollout.num_envs if config.update_rule == "step" else 1
+        self.owed += config.updates_per_step * rollout.num_steps * counted
         due = int(self.owed)
         self.owed -= due
         self.sums.zero_()
@@ -231,20 +227,16 @@ class OffPolicyAgent(ABC):
 
     def _flat(self, obs: Tree, leading: int) -> np.ndarray:
         """[*leading, *obs] -> [*leading, D] float32, not scaled."""
-        return self.flatten(_tensors(obs), leading).numpy()
+        return self.flatten(map_tree(_to_cpu, obs), leading).numpy()
 
     def features(self, obs: Tree) -> Tensor:
         """What the networks read of obs [N, *obs]: [N, D], on the device."""
-        flat = self.flatten(_tensors(obs))
+        flat = self.flatten(map_tree(_to_cpu, obs))
         return (flat * self.scale if self.config.scale_obs else flat).to(self.device)
 
     def _remember(self, transitions: Transitions) -> None:
-        at, rows = self.columns, np.empty((len(transitions.reward), self.columns.width), np.float32)
-        rows[:, at.obs], rows[:, at.action] = transitions.obs, transitions.action
-        rows[:, at.reward], rows[:, at.discount] = transitions.reward, transitions.discount
-        rows[:, at.next_obs] = transitions.next_obs
-        rows[:, at.mask], rows[:, at.next_mask] = transitions.mask, transitions.next_mask
-        self.replay.add(rows)
+        obs, action, reward, discount, next_obs, mask, next_mask = transitions
+        self.replay.add(np.column_stack([obs, action, reward, discount, next_obs, next_mask, mask]))  # as `Columns` say
 
     def _fix_scale(self) -> None:
         """From now on features are divided by their root mean square so far, where that is not zero."""
@@ -271,6 +263,29 @@ class OffPolicyAgent(ABC):
             named |= {f"{name}.adam.{key}": tensor for key, tensor in optimizer.tensors().items()}
         return named
 
+    def _acting_tensors(self) -> dict[str, Tensor]:
+        network = self.networks()[self.ACTOR].state_dict(keep_vars=True)
+        return {"scale": self.scale, **{f"{self.ACTOR}.{key}": tensor for key, tensor in network.items()}}
+
+    def acting_state(self) -> dict[str, Tensor]:
+        """The part of `state_dict` that acting depends on: a network, its inputs' scale, counters, random generator."""
+        acting = {name: tensor.detach().cpu() for name, tensor in self._acting_tensors().items()}
+        return {**acting, "counters": self._counters(), "generator": self.generator.get_state()}
+
+    def load_acting_state(self, state: dict[str, Tensor]) -> None:
+        """Act as the agent whose `acting_state` this is."""
+        mine = self._acting_tensors()
+        take_over(mine, {name: state[name] for name in mine})
+        self._set_counters(state["counters"])
+        self.generator.set_state(state["generator"])
+
+    def _counters(self) -> Tensor:
+        return torch.tensor([self.num_env_steps, self.num_updates, int(self.experienced)])
+
+    def _set_counters(self, counters: Tensor) -> None:
+        self.num_env_steps, self.num_updates, experienced = counters.tolist()
+        self.experienced = bool(experienced)
+
     def begin_from(self, state: dict[str, Tensor]) -> None:
         """Take over the networks in another agent's `state_dict`, and nothing else of it."""
         kept = {name: tensor for name, tensor in self._fixed().items() if ".adam." not in name}
@@ -285,7 +300,7 @@ class OffPolicyAgent(ABC):
             if window.pending is not None and window.pending.num_steps:
                 for name, part in window.pending._asdict().items():
                     state[f"pending.{i}.{name}"] = torch.from_numpy(part.copy())
-        state["counters"] = torch.tensor([self.num_env_steps, self.num_updates, int(self.experienced)])
+        state["counters"] = self._counters()
         state["owed"] = torch.tensor(self.owed, dtype=torch.float64)
         return {**state, "generator": self.generator.get_state()}
 
@@ -300,15 +315,10 @@ class OffPolicyAgent(ABC):
                 self.windows[i].pending = pending
             else:
                 self._saved_pending[i] = pending
-        self.num_env_steps, self.num_updates, experienced = state["counters"].tolist()
-        self.experienced = bool(experienced)
+        self._set_counters(state["counters"])
         self.owed = float(state["owed"])
         self.generator.set_state(state["generator"])
 
 
-def _tensors(tree: Tree) -> Tree:
-    if isinstance(tree, dict):
-        return {key: _tensors(sub) for key, sub in tree.items()}
-    if isinstance(tree, tuple):
-        return tuple(_tensors(sub) for sub in tree)
-    return torch.as_tensor(tree, device="cpu")
+def _to_cpu(leaf: np.ndarray | Tensor) -> Tensor:
+    return torch.as_tensor(leaf, device="cpu")

@@ -1,14 +1,15 @@
 """Proximal policy optimisation, Schulman et al. 2017. `update` reads top to bottom.
 
-The standard network on the CPU runs through `shoal.agents.compiled`, which computes the same thing faster;
-this file is the definition.
+The standard network on the CPU runs through `shoal.agents.fast`, which computes the same thing faster; this file is
+the definition.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
+from functools import partial
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 import gymnasium as gym
 import numpy as np
@@ -16,22 +17,17 @@ import torch
 from torch import Tensor, nn
 
 from shoal.agents.adam import FlatAdam
-from shoal.agents.agent import Act
-from shoal.agents.compiled.ppo import CompiledPPO, compiled_for
-from shoal.agents.config import PPOConfig
-from shoal.agents.devices import check_device, take_over
-from shoal.agents.distributions import head_for, mask_logits
-from shoal.agents.gae import gae, vtrace
-from shoal.agents.networks import ActorCritic, RecurrentActorCritic, check_hidden
+from shoal.agents.agent import Act, Mask
+from shoal.agents.checks import check_device, take_over
+from shoal.agents.config import PPOConfig, scheduled
+from shoal.agents.fast.ppo import FastPPO, fast_ppo
+from shoal.agents.networks import ActorCritic, check_hidden, head_for, mask_logits
 from shoal.agents.normalise import ObsNormaliser, RewardNormaliser
-from shoal.agents.schedules import linear
+from shoal.agents.recurrent import RecurrentActorCritic
+from shoal.agents.rollout import Rollout, gae
+from shoal.agents.share import Share, draw_rows, forward_rows
 from shoal.errors import LaneFault
-from shoal.vector.spaces import concatenate_trees, index_tree
-
-if TYPE_CHECKING:
-    from shoal.training.rollout import Rollout
-
-Tree = Any
+from shoal.trees import Tree, concatenate_trees, index_tree, map_tree
 
 
 class Behaviour(Protocol):
@@ -85,12 +81,13 @@ class PPO:
         self.obs_normaliser = ObsNormaliser(observation_space, self.device) if config.normalise_obs else None
         self.reward_normaliser = RewardNormaliser(config.gamma) if config.normalise_reward else None
         self.behaviour: Behaviour | None = None
-        self._compiled = compiled_for(self)
+        self.share: Share | None = None
+        self._fast = fast_ppo(self)
 
     @property
-    def compiled(self) -> CompiledPPO | None:
-        """The compiled path, where it applies: a behaviour is Python, so it does not know one."""
-        return self._compiled if self.behaviour is None else None
+    def fast(self) -> FastPPO | None:
+        """The fast path, where it applies: a behaviour is Python, which compiled code cannot call."""
+        return self._fast if self.behaviour is None else None
 
     def _standard_network(self, observation_space: gym.Space) -> nn.Module:
         config = self.config
@@ -107,7 +104,7 @@ class PPO:
 
     @torch.no_grad()
     def act_batch(
-        self, obs: Tree, deterministic: bool = False, action_mask: Any = None, state: Tensor | None = None
+        self, obs: Tree, deterministic: bool = False, action_mask: Mask | None = None, state: Tensor | None = None
     ) -> Act:
         """Act on obs [B, *obs]; remembers nothing, except that a random draw moves the generator.
 
@@ -117,21 +114,25 @@ class PPO:
             action_mask: [B, A] bool, True = allowed.
             state: [B, S] from the previous `Act`, zeros at the start of an episode (or None for all lanes).
         """
-        if self.compiled is not None:
-            return self.compiled.act(obs, deterministic, action_mask)
-        params, value, state = self.network(self._observe(obs), self._tensor(state))
+        if self.fast is not None:
+            return self.fast.act(obs, deterministic, action_mask)
+        params, value, state = forward_rows(self.share, self.network, self._observe(obs), self._tensor(state))
         params = self._behave(params, self._tensor(action_mask))
         if deterministic:
             raw = self.head.mode(params)
         else:
-            raw = self.head.sample(params, self.head.draw_noise(len(value), self.generator).to(self.device))
+            raw = self.head.sample(params, self.draw_noise(len(value)).to(self.device))
         return Act(self.head.to_env(raw), self.head.log_prob(params, raw), value, state, raw)
+
+    def draw_noise(self, count: int) -> Tensor:
+        """What the actions of `count` lanes are drawn with."""
+        return draw_rows(self.share, count, partial(self.head.draw_noise, generator=self.generator))
 
     @torch.no_grad()
     def value_batch(self, obs: Tree, state: Tensor | None = None) -> Tensor:
         """The value of obs [N, *obs], [N]."""
-        if self.compiled is not None:
-            return self.compiled.value(obs)
+        if self.fast is not None:
+            return self.fast.value(obs)
         return self.network(self._observe(obs), self._tensor(state))[1]
 
     def _observe(self, obs: Tree) -> Tree:
@@ -146,11 +147,7 @@ class PPO:
         return self.behaviour.log_probs(params, action_mask)
 
     def _tensor(self, tree: Tree) -> Tree:
-        if isinstance(tree, dict):
-            return {key: self._tensor(sub) for key, sub in tree.items()}
-        if isinstance(tree, tuple):
-            return tuple(self._tensor(sub) for sub in tree)
-        return None if tree is None else torch.as_tensor(tree, device=self.device)
+        return None if tree is None else map_tree(partial(torch.as_tensor, device=self.device), tree)
 
     # ------------------------------------------------------------------ learning
 
@@ -159,9 +156,9 @@ class PPO:
         self.config.check_batch(rollout.num_envs)
         rates = self.rates(progress)
         targets = self.targets(rollout)
-        if self.compiled is not None:
+        if self.fast is not None:
             flat_obs = _flat_rows(rollout.obs, rollout.num_steps)
-            metrics = self.compiled.learn(flat_obs, rollout.num_envs, targets, rates)
+            metrics = self.fast.learn(flat_obs, rollout.num_envs, targets, rates)
         else:
             metrics = self._learn(rollout, targets, rates)
         if self.obs_normaliser is not None:
@@ -178,9 +175,9 @@ class PPO:
         """The scheduled settings at this point of the run."""
         config = self.config
         return Rates(
-            linear(config.lr, config.lr_final, progress),
-            linear(config.clip, config.clip_final, progress),
-            linear(config.entropy, config.entropy_final, progress),
+            scheduled(config.lr, config.lr_final, progress),
+            scheduled(config.clip, config.clip_final, progress),
+            scheduled(config.entropy, config.entropy_final, progress),
         )
 
     def targets(self, rollout: Rollout) -> Targets:
@@ -193,11 +190,7 @@ class PPO:
         if self.reward_normaliser is not None:
             reward = self.reward_normaliser(reward, rollout.terminated, rollout.truncated)
         columns = (reward, rollout.value, next_value, rollout.terminated, rollout.truncated)
-        decays = (self.config.gamma, self.config.gae_lambda)
-        if rollout.importance is None:
-            advantage = gae(*columns, *decays)
-        else:
-            advantage = vtrace(*columns, rollout.importance, *decays)
+        advantage = gae(*columns, self.config.gamma, self.config.gae_lambda, rollout.importance)
         mask = rollout.action_mask
         return Targets(
             self._tensor(rollout.action).flatten(0, 1),
@@ -322,6 +315,25 @@ class PPO:
         take_over({**self._tensors(), "generator": self.generator.get_state()}, state)
         self.generator.set_state(state["generator"])
 
+    def acting_state(self) -> dict[str, Tensor]:
+        """The part of `state_dict` that acting depends on: networks, statistics of observations, random generator."""
+        acting = {name: tensor.detach().cpu() for name, tensor in self._acting_tensors().items()}
+        return {**acting, "generator": self.generator.get_state()}
+
+    def load_acting_state(self, state: dict[str, Tensor]) -> None:
+        """Act as the agent whose `acting_state` this is."""
+        take_over(self._acting_tensors(), {name: tensor for name, tensor in state.items() if name != "generator"})
+        self.generator.set_state(state["generator"])
+
+    def _acting_tensors(self) -> dict[str, Tensor]:
+        parts = ("network.", "obs_normaliser.")
+        return {name: tensor for name, tensor in self._tensors().items() if name.startswith(parts)}
+
+    def cut_episodes(self, lanes: slice = slice(None)) -> None:
+        """The episodes of these lanes have ended without a last step: returns are summed anew."""
+        if self.reward_normaliser is not None and self.reward_normaliser.running is not None:
+            self.reward_normaliser.running[lanes] = 0.0
+
     def begin_from(self, state: dict[str, Tensor]) -> None:
         """Take over the networks and statistics in another agent's `state_dict`, and nothing else of it."""
         of_its_lanes = ("optimizer.", "reward_normaliser.running")
@@ -360,8 +372,4 @@ def explained_variance(value: Tensor, target: Tensor) -> float:
 
 def _flat_rows(tree: Tree, num_steps: int) -> Tree:
     """Leaves [T + 1, B, ...] -> [T * B, ...], without the last row and without a copy."""
-    if isinstance(tree, dict):
-        return {key: _flat_rows(sub, num_steps) for key, sub in tree.items()}
-    if isinstance(tree, tuple):
-        return tuple(_flat_rows(sub, num_steps) for sub in tree)
-    return tree[:num_steps].reshape(-1, *tree.shape[2:])
+    return map_tree(lambda leaf: leaf[:num_steps].reshape(-1, *leaf.shape[2:]), tree)

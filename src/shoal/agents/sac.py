@@ -1,32 +1,27 @@
 """Soft actor-critic, Haarnoja et al. 2018. `_learn` is the definition of one update.
 
-Continuous actions on the CPU run through `shoal.agents.by_hand`, which computes the same thing faster.
+Continuous actions on the CPU run through `shoal.agents.fast`, which computes the same thing faster.
 """
 
 from __future__ import annotations
 
 import copy
 import math
-from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 import torch
 from torch import Tensor, nn
 
 from shoal.agents.adam import FlatAdam, flatten_parameters
-from shoal.agents.agent import Act
-from shoal.agents.by_hand.sac import HandWrittenSAC
-from shoal.agents.config import SACConfig
-from shoal.agents.networks import check_hidden
+from shoal.agents.agent import Act, Mask
+from shoal.agents.config import SACConfig, scheduled
+from shoal.agents.fast.sac import FastSAC
+from shoal.agents.networks import Towers, check_hidden
 from shoal.agents.offpolicy import OffPolicyAgent
-from shoal.agents.schedules import linear
+from shoal.agents.rollout import Rollout
+from shoal.agents.share import forward_rows
 from shoal.agents.soft_policies import ContinuousPolicy, policy_for
-from shoal.agents.towers import Towers
-
-if TYPE_CHECKING:
-    from shoal.training.rollout import Rollout
-
-Tree = Any
+from shoal.trees import Tree
 
 
 class Temperature(nn.Module):
@@ -40,6 +35,7 @@ class Temperature(nn.Module):
 class SAC(OffPolicyAgent):
     """Twin critics, a stochastic actor and a learned temperature, for continuous and discrete actions."""
 
+    ACTOR = "actor"
     METRICS = ("train/critic_loss", "train/actor_loss", "train/ent_coef", "train/entropy", "train/q_mean")
 
     def __init__(
@@ -70,9 +66,9 @@ class SAC(OffPolicyAgent):
         self.actor_adam, self.critics_adam = FlatAdam(self.actor, eps=1e-8), FlatAdam(self.critics, eps=1e-8)
         self.temperature_adam = FlatAdam(self.temperature, eps=1e-8)
         self.target_entropy = policy.target_entropy if config.target_entropy is None else config.target_entropy
-        self.hand: HandWrittenSAC | None = None
-        if config.compiled and self.device.type == "cpu" and isinstance(policy, ContinuousPolicy):
-            self.hand = HandWrittenSAC(self, policy)
+        self.fast: FastSAC | None = None
+        if config.fast and self.device.type == "cpu" and isinstance(policy, ContinuousPolicy):
+            self.fast = FastSAC(self, policy)
 
     def networks(self) -> dict[str, nn.Module]:
         return {
@@ -95,20 +91,23 @@ class SAC(OffPolicyAgent):
 
     @torch.no_grad()
     def act_batch(
-        self, obs: Tree, deterministic: bool = False, action_mask: Any = None, state: Tensor | None = None
+        self, obs: Tree, deterministic: bool = False, action_mask: Mask | None = None, state: Tensor | None = None
     ) -> Act:
         """Act on obs [B, *obs], with one draw of noise for the batch; by chance during the warm-up.
 
         `state` [B, S] is that of coloured noise, zeros at the start of an episode; None for white noise.
         """
-        params = self.actor(self.features(obs))[0].cpu()
+        params = forward_rows(self.share, self._params, self.features(obs)).cpu()
         mask = None if action_mask is None else torch.as_tensor(action_mask)
         if deterministic:
             raw = self.policy.mode(params, mask)
         else:
-            raw, state = self.policy.explore(params, mask, state, self.ready, self.generator)
+            raw, state = self.policy.explore(params, mask, state, self.ready, self.generator, self.share)
         unknown = torch.full((len(params),), torch.nan)
         return Act(self.policy.to_env(raw), unknown, unknown, state, raw)
+
+    def _params(self, features: Tensor) -> Tensor:
+        return self.actor(features)[0]
 
     @torch.no_grad()
     def value_batch(self, obs: Tree) -> Tensor:
@@ -122,13 +121,13 @@ class SAC(OffPolicyAgent):
 
     def update(self, rollout: Rollout, progress: float = 0.0) -> dict[str, float]:
         """As for every agent with a replay memory; less pessimistic as the run goes on, if asked."""
-        self.policy.pessimism = linear(self.sac.pessimism, self.sac.pessimism_final, progress)
+        self.policy.pessimism = scheduled(self.sac.pessimism, self.sac.pessimism_final, progress)
         return super().update(rollout, progress)
 
     def learn(self, rows: Tensor, weights: Tensor | None) -> Tensor:
         noise = self.policy.draw_noise(2 * len(rows), self.generator).to(self.device)
-        if self.hand is not None:
-            return self.hand.learn(weights, noise)
+        if self.fast is not None:
+            return self.fast.learn(weights, noise)
         return self._learn(rows, weights, noise)
 
     def _learn(self, rows: Tensor, weights: Tensor | None, noise: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import gymnasium as gym
 import numpy as np
@@ -10,13 +11,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from shoal.agents.distributions import mask_logits
-from shoal.agents.noise import ColouredNoise
+from shoal.agents.networks import Towers, mask_logits
 from shoal.agents.replay import Columns
-from shoal.agents.towers import Towers
+from shoal.agents.share import Share, draw_rows
 from shoal.errors import ConfigError
 
 LOG_STD_MIN, LOG_STD_MAX = -20.0, 2.0
+TIME_CONSTANTS = {"white": (), "pink": (1.0, 4.0, 16.0, 64.0), "red": (32.0,)}
 
 
 def estimate(q: Tensor, pessimism: float) -> Tensor:
@@ -47,12 +48,19 @@ class ContinuousPolicy:
         return torch.tanh(params.chunk(2, -1)[0])
 
     def explore(
-        self, params: Tensor, action_mask: Tensor | None, state: Tensor | None, warm: bool, generator: torch.Generator
+        self,
+        params: Tensor,
+        action_mask: Tensor | None,
+        state: Tensor | None,
+        warm: bool,
+        generator: torch.Generator,
+        share: Share | None = None,
     ) -> tuple[Tensor, Tensor | None]:
         """raw [B, D] and the state of the noise; anything at all before the agent is warm."""
         if not warm:
-            return torch.rand(len(params), *self.raw_shape, generator=generator) * 2 - 1, state
-        noise, state = self.noise(state, len(params), generator)
+            uniform = partial(torch.rand, generator=generator)
+            return draw_rows(share, len(params), lambda rows: uniform(rows, *self.raw_shape)) * 2 - 1, state
+        noise, state = self.noise(state, len(params), generator, share)
         mean, log_std = params.chunk(2, -1)
         return torch.tanh(mean + log_std.clamp(LOG_STD_MIN, LOG_STD_MAX).exp() * noise), state
 
@@ -99,11 +107,21 @@ class DiscretePolicy:
         return mask_logits(params, action_mask).argmax(-1)
 
     def explore(
-        self, params: Tensor, action_mask: Tensor | None, state: Tensor | None, warm: bool, generator: torch.Generator
+        self,
+        params: Tensor,
+        action_mask: Tensor | None,
+        state: Tensor | None,
+        warm: bool,
+        generator: torch.Generator,
+        share: Share | None = None,
     ) -> tuple[Tensor, Tensor | None]:
         """raw [B]; any allowed action before the agent is warm."""
         logits = mask_logits(params if warm else torch.zeros_like(params), action_mask)
-        return torch.multinomial(torch.softmax(logits, -1), 1, generator=generator).squeeze(-1), state
+        # as `torch.multinomial` draws: an exponential race, whose winners are chosen by their probabilities
+        finish = draw_rows(
+            share, len(params), lambda rows: torch.empty(rows, self.num_choices).exponential_(generator=generator)
+        )
+        return (torch.softmax(logits, -1) / finish).argmax(-1), state
 
     def to_env(self, raw: Tensor) -> Tensor:
         return raw + self.start
@@ -137,3 +155,35 @@ def policy_for(space: gym.Space, colour: str, pessimism: float) -> ContinuousPol
     if isinstance(space, gym.spaces.Box) and np.issubdtype(space.dtype, np.floating):
         return ContinuousPolicy(space, colour, pessimism)
     raise ConfigError(f"SAC has no policy over {space}. Use a Discrete or float Box action space.")
+
+
+class ColouredNoise:
+    """Exploration noise [B, size], correlated in time within every lane; each value alone is standard normal.
+
+    It is a sum of autoregressive processes, each with four times the time constant of the one before: one long one is
+    red noise, several octaves together approximate pink noise, whose power falls as 1/f (Eberhard et al. 2023). The
+    state of a lane, passed in and returned, is all zeros at the start of an episode, which its last number, a flag,
+    tells apart from a process that is at zero.
+    """
+
+    def __init__(self, colour: str, size: int) -> None:
+        constants = TIME_CONSTANTS[colour]
+        self.size, self.num_parts = size, len(constants)
+        self.state_size = self.num_parts * size + 1 if constants else 0
+        self.decay = torch.exp(-1.0 / torch.tensor(constants)).view(-1, 1)  # [parts, 1]
+
+    def __call__(
+        self, state: Tensor | None, count: int, generator: torch.Generator, share: Share | None = None
+    ) -> tuple[Tensor, Tensor | None]:
+        """The next noise [B, size] and state [B, S]."""
+        normal = partial(torch.randn, generator=generator)
+        if not self.state_size:
+            return draw_rows(share, count, lambda rows: normal(rows, self.size)), state
+        if state is None:
+            state = torch.zeros(count, self.state_size)
+        fresh = draw_rows(share, count, lambda rows: normal(rows, self.num_parts, self.size))
+        before, begun = state[:, :-1].view_as(fresh), state[:, -1].view(-1, 1, 1)
+        # the first value of an episode is drawn from what the process settles to
+        parts = torch.where(begun > 0, self.decay * before + (1 - self.decay**2).sqrt() * fresh, fresh)
+        after = torch.cat([parts.flatten(1), torch.ones(count, 1)], 1)
+        return parts.sum(1) / self.num_parts**0.5, after

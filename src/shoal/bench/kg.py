@@ -1,27 +1,37 @@
 """`shoal bench kg`: proof search with random valid actions, by the compiled engine, the tensor engine, and in workers.
 
 The peer is the same engine one lane at a time in Python environments on two worker processes: what a batch of lanes
-that is stepped as one is worth.
+that is stepped as one is worth. Then what PPO spends its time on: networks, engine, and everything else.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
+from unittest.mock import patch
 
 import numpy as np
-import tyro
 
 from shoal.bench.contender import Contender, Run, Work
-from shoal.bench.kg_training import describe, measure_training
 from shoal.bench.machine import commit, machine, versions
 from shoal.errors import ConfigError
+from shoal.options import Flag, Values
+from shoal.training.lab import Verb
 
-WORLDS: dict[str, dict[str, Any]] = {
+if TYPE_CHECKING:
+    from gymnasium import Env
+
+    from shoal.vector.batch import Batch
+    from shoal.worlds.kg.lanes.data.dataset import Dataset
+
+WORLDS: dict[str, Values] = {
     "countries_s3": {"max_states": 20, "corruption": ["tail"]},
     "family": {"max_states": 130},
     "wn18rr": {"max_states": 262},
@@ -30,6 +40,7 @@ WORLDS: dict[str, dict[str, Any]] = {
 GENERATED = "families"
 TENSOR_FACTS = 64  # per goal; the compiled engine looks at all of them
 NUM_WORKERS = 2
+ITERATIONS = 4  # of PPO that are measured
 WORKER_LANES = 64  # of the peer, whose rate does not depend on it
 
 
@@ -37,7 +48,7 @@ WORKER_LANES = 64  # of the peer, whose rate does not depend on it
 class KGArgs:
     """Measure proof search: environment steps per second with random valid actions."""
 
-    data: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
+    data: Annotated[Path | None, Flag("DIR")] = None
     """A folder with the folders countries_s3, family and wn18rr; those that are absent are left out with a note."""
     num_envs: int = 512
     """Lanes stepped as one."""
@@ -51,9 +62,8 @@ class KGArgs:
     """Measure only works whose name contains this, e.g. "family" or "workers"."""
 
 
-def run(argv: list[str]) -> int:
+def run(args: KGArgs) -> int:
     """The command."""
-    args = tyro.cli(KGArgs, args=argv, prog="shoal bench kg")
     works, notes = works_of(args.data, args.num_envs)
     works = [work for work in works if args.only in work.name]
     trained = {name: path for name, path in data_sets(args.data).items() if args.only in f"{name}, ppo"}
@@ -81,7 +91,7 @@ def run(argv: list[str]) -> int:
     return 0
 
 
-def _write(document: dict[str, Any], path: Path) -> None:
+def _write(document: Values, path: Path) -> None:
     document |= {"machine": machine(), "versions": versions(), "commit": commit()}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(document, indent=1) + "\n")
@@ -89,8 +99,8 @@ def _write(document: dict[str, Any], path: Path) -> None:
 
 def data_sets(data: Path | None) -> dict[str, str]:
     """What there is to measure here: names, and where they are."""
-    found = {name: data / name for name in WORLDS if data is not None}
-    return {GENERATED: GENERATED, **{name: str(path.resolve()) for name, path in found.items() if path.is_dir()}}
+    paths = {name: data / name for name in WORLDS if data is not None}
+    return {GENERATED: GENERATED, **{name: str(path.resolve()) for name, path in paths.items() if path.is_dir()}}
 
 
 def works_of(data: Path | None, num_envs: int) -> tuple[list[Work], list[str]]:
@@ -105,7 +115,7 @@ def works_of(data: Path | None, num_envs: int) -> tuple[list[Work], list[str]]:
     return works, [f"{name}: {where}" for name in sorted(absent)]
 
 
-def _works(name: str, options: dict[str, Any], num_envs: int) -> Iterator[Work]:
+def _works(name: str, options: Values, num_envs: int) -> Iterator[Work]:
     compiled = Contender("shoal compiled", f"{__name__}:proving", options)
     # its shapes are padded to the largest bucket of facts, which takes seconds per step: it looks at fewer
     few = {"engine": "tensor", "fact_cap": TENSOR_FACTS}
@@ -142,32 +152,104 @@ def proving_in_workers(num_envs: int, lanes_here: int, **options: Any) -> Run:
     return run
 
 
-def single_lane(**options: Any) -> Any:
+def single_lane(**options: Any) -> Env:
     """One environment; those of a process share what is read from files."""
-    from shoal.vector.single import SingleLane
+    from shoal.registry import make_single
 
-    data = options.pop("data")
-    return SingleLane("kg", data=_dataset(data), copy=False, **options)
+    return make_single("kg", **{**options, "data": _dataset(options["data"])}, copy=False)
 
 
 @cache
-def _dataset(data: str) -> Any:
-    from shoal.worlds.kg.dataset import load_dataset
+def _dataset(data: str) -> Dataset:
+    from shoal.worlds.kg.lanes.data.dataset import load_dataset
 
     return load_dataset(data)
 
 
-def valid_stepping(batch: Any) -> Run:
+def valid_stepping(batch: Batch) -> Run:
     """A run that steps `batch` with random actions among those that its mask allows: these come first."""
     chance = np.random.default_rng(0).random((64, batch.num_envs))
     mask = batch.reset(seed=0)[1]["action_mask"]
-    last = [mask]
 
     def run(count: int) -> int:
+        nonlocal mask
         for k in range(count):
-            action = (chance[k % len(chance)] * last[0].sum(1)).astype(np.int64)
-            last[0] = batch.step(action)[4]["action_mask"]
+            action = (chance[k % len(chance)] * mask.sum(1)).astype(np.int64)
+            mask = batch.step(action)[4]["action_mask"]
         return count
 
     run.close = batch.close  # type: ignore[attr-defined]
     return run
+
+
+# ---------------------------------------------------------------------- training
+
+
+def _timed(spent: dict[str, float], name: str, function: Callable) -> Callable:
+    """`function`, whose processor time is added to `spent[name]`."""
+
+    def call(*args: object, **kwargs: object) -> Any:
+        began = time.process_time()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            spent[name] += time.process_time() - began
+
+    return call
+
+
+def measure_training(preset: str, data: str) -> Values:
+    """A row: environment steps per CPU-second with learning, and which share of the time is spent on what.
+
+    `networks` are forward and backward passes; the optimiser, GAE, drawing actions, minibatches and buffers are
+    `outside`.
+    """
+    import torch
+
+    from shoal.agents.ppo import PPO
+    from shoal.agents.rollout import Rollout
+    from shoal.registry import as_world
+    from shoal.training.collect import Clock, collect
+    from shoal.training.opening import make_agent, make_batch, make_hooks
+    from shoal.training.settings import resolve_config
+
+    torch.set_num_threads(1)  # what is measured is processor time
+    world = as_world("kg")
+    config = resolve_config(world, {"env": {"data": data}}, preset=preset)
+    with closing(make_batch(world, config, config.num_envs)) as batch:
+        agent, hooks = make_agent(world, config, batch), make_hooks(world, config, batch)
+        spent: dict[str, float] = defaultdict(float)
+        rollout = Rollout(batch, agent)
+        batch.reset_into(rollout.step_buffers(rollout.num_steps - 1), seed=0)
+
+        def iterate() -> None:
+            collect(batch, agent, rollout, hooks, Clock())
+            agent.update(rollout)
+
+        iterate()
+        assert isinstance(agent, PPO)
+        agent.network.forward = _timed(spent, "networks", agent.network.forward)
+        batch.step_into = _timed(spent, "engine", batch.step_into)  # type: ignore[method-assign]
+        backward = _timed(spent, "networks", torch.Tensor.backward)
+        with patch.object(torch.Tensor, "backward", lambda tensor: backward(tensor)):
+            began = time.process_time()
+            for _ in range(ITERATIONS):
+                iterate()
+            seconds = time.process_time() - began
+    shares = {name: part / seconds for name, part in spent.items()}
+    return {
+        "work": f"{preset}, ppo",
+        "num_envs": config.num_envs,
+        "steps_per_cpu_s": ITERATIONS * config.batch_size / seconds,
+        **shares,
+        "outside": 1.0 - sum(shares.values()),
+    }
+
+
+def describe(row: Values) -> str:
+    """One row in a sentence."""
+    shares = ", ".join(f"{name} {row[name]:.0%}" for name in ("networks", "engine", "outside"))
+    return f"{row['work']}, {row['num_envs']} lanes: {row['steps_per_cpu_s']:,.0f} steps per CPU-s; {shares}"
+
+
+SUITE = Verb(KGArgs, run)

@@ -6,29 +6,36 @@ import importlib.metadata
 import os
 import platform
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import shoal
+from shoal.training.run import describe_system
 
 
 def machine() -> dict[str, Any]:
     """Processor, cores, memory, load, system."""
+    here = describe_system()
     return {
-        "cpu": _cpu_model(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-        "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
-        "load": round(os.getloadavg()[0], 2),
+        "cpu": here["cpu"],
+        "cores": here["cores"],
+        "memory_gb": here["memory_gib"],
+        "load": _load(),
         "system": platform.platform(terse=True),
     }
 
 
+def _load() -> float | None:
+    if sys.platform == "win32":
+        return None
+    return round(os.getloadavg()[0], 2)
+
+
 def versions() -> dict[str, str]:
     """Python, Shoal, and what it stands on."""
-    found = {"python": platform.python_version(), "shoal": shoal.__version__}
-    for package in ("numpy", "numba", "gymnasium"):
-        found[package] = importlib.metadata.version(package)
-    return found
+    packages = {package: importlib.metadata.version(package) for package in ("numpy", "numba", "gymnasium")}
+    return {"python": platform.python_version(), "shoal": shoal.__version__, **packages}
 
 
 def commit() -> str | None:
@@ -44,11 +51,3 @@ def commit() -> str | None:
 
     head = git("rev-parse", "--short=12", "HEAD")
     return None if head is None else head + ("+" if git("status", "--porcelain", "--", ".") else "")
-
-
-def _cpu_model() -> str:
-    try:
-        with open("/proc/cpuinfo") as file:
-            return next(line.partition(":")[2].strip() for line in file if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor()

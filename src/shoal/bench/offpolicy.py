@@ -6,41 +6,33 @@ by priority costs, and how steps per second grow with the lanes under one update
 
 from __future__ import annotations
 
-import importlib.util
-import json
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from time import process_time
-from typing import Any
 
-import tyro
-
-from shoal.bench.rounds import Result, Row
-from shoal.bench.train import Worker, rows_of
+from shoal.bench.report import make_console, print_result, write_result
+from shoal.bench.rounds import Result, Row, rows_of
+from shoal.bench.train import Worker, installed, notes_on_absent, opened, rates_of, take_turns
 from shoal.bench.trainers import Contender, Work
+from shoal.training.lab import Verb
 
-CONTENDERS = (Contender("shoal", "shoal_offpolicy", "torch"), Contender("sb3", "sb3_offpolicy", "stable_baselines3"))
+CONTENDERS = (Contender("shoal", "shoal_loop", "torch"), Contender("sb3", "sb3_agents", "stable_baselines3"))
 CAPACITY = 1_000_000
 
 
 def measure(algo: str, threads: int, rounds: int) -> list[Row]:
     """Rows of one agent, by both clocks."""
     work = Work(num_envs=1, num_steps=64, lr=3e-4, algo=algo)
-    present = [c for c in CONTENDERS if importlib.util.find_spec(c.package) is not None]
-    workers: list[Worker] = []
-    try:
-        for contender in present:
-            worker = Worker(contender, work, threads)
-            workers.append(worker)
-            worker.warm_up(rival_s=600.0)
-        answers = [[worker.ask(worker.iterations) for worker in workers] for _ in range(rounds)]
-    finally:
+    with ExitStack() as stack:
+        workers = opened(stack, (Worker(each, work, threads) for each in installed(None, CONTENDERS)))
         for worker in workers:
-            worker.close()
+            worker.warm_up(rival_s=600.0)
+        answers = take_turns(workers, rounds)
     name = f"hockey {algo}, batch 256, 2 x 256, 1 update per step, {threads} thread(s)"
-    return rows_of(name, workers, answers, "offpolicy")
+    return rows_of("offpolicy", name, 1, rates_of(answers), "shoal", "wall")
 
 
 def cost_of_priority(rounds: int = 61, updates: int = 20) -> float:
@@ -72,17 +64,17 @@ def cost_of_priority(rounds: int = 61, updates: int = 20) -> float:
 
 def gain_of_lanes(rounds: int = 5, batch_steps: int = 64) -> float:
     """Environment steps per CPU second of 8 lanes over those of one, with one update per batch step for both."""
-    from shoal.bench.trainers.shoal_offpolicy import start
+    from shoal.bench.trainers.shoal_loop import start
 
     trainers = {
-        lanes: start(Work(num_envs=lanes, num_steps=batch_steps, lr=3e-4, algo="sac"), updates_per_step=1 / lanes)
+        lanes: start(Work(num_envs=lanes, num_steps=batch_steps, lr=3e-4, algo="sac"), update_rule="batch")
         for lanes in (1, 8)
     }
     seconds = [{n: _seconds(lambda t=t: t.iterate(1), 1) for n, t in trainers.items()} for _ in range(rounds)]  # type: ignore[misc]
     return median(8 * each[1] / each[8] for each in seconds[1:])
 
 
-def _seconds(do: Callable[[], Any], times: int) -> float:
+def _seconds(do: Callable[[], object], times: int) -> float:
     began = process_time()
     for _ in range(times):
         do()
@@ -103,17 +95,11 @@ class OffPolicyArgs:
     """Which agents."""
 
 
-def run(argv: list[str]) -> int:
+def run(args: OffPolicyArgs) -> int:
     """The command."""
-    from rich.console import Console
-
-    from shoal.bench.report import print_result, write_result
-
-    args = tyro.cli(OffPolicyArgs, args=argv, prog="shoal bench offpolicy")
     rows = [row for algo in args.algos for row in measure(algo, args.threads, args.rounds)]
-    missing = [f"{c.name}: {c.package} is not installed" for c in CONTENDERS if not importlib.util.find_spec(c.package)]
-    result = Result(rows, missing, {})
-    console = Console(width=None if Console().is_terminal else 120)
+    result = Result(rows, notes_on_absent(CONTENDERS), {})
+    console = make_console()
     print_result(result, console)
     extra = {"priority_cost": cost_of_priority(), "gain_of_8_lanes": gain_of_lanes()}
     console.print(
@@ -121,7 +107,8 @@ def run(argv: list[str]) -> int:
         f"8 lanes instead of 1, one update per batch step: {extra['gain_of_8_lanes']:.1f} times the steps per second",
         highlight=False,
     )
-    if args.out is not None:
-        write_result(result, args.out)
-        args.out.write_text(json.dumps({**json.loads(args.out.read_text()), **extra}, indent=1) + "\n")
+    write_result(result, args.out, **extra)
     return 0
+
+
+SUITE = Verb(OffPolicyArgs, run)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
@@ -14,6 +15,11 @@ from shoal.bench.machine import commit, machine, versions
 from shoal.bench.rounds import Result, Row
 
 
+def make_console(width: int = 120) -> Console:
+    """As wide as the terminal, or as `width` where there is none."""
+    return Console(width=None if Console().is_terminal else width)
+
+
 def print_result(result: Result, console: Console) -> None:
     """One table per work and size: rates by both clocks, and Shoal against each."""
     for (work, num_envs), group in groupby(result.rows, key=lambda row: (row.work, row.num_envs)):
@@ -21,26 +27,28 @@ def print_result(result: Result, console: Console) -> None:
     for note in result.notes:
         console.print(f"not measured: {note}", style="dim", markup=False, highlight=False)
     here = machine()
-    console.print(
-        f"{here['cores']} cores of {here['cpu']}, load {here['load']}; ratios above 1: Shoal is faster",
-        style="dim",
-        highlight=False,
-    )
+    about = f"{here['cores']} cores of {here['cpu']}, load {here['load']}; ratios above 1: Shoal is faster"
+    console.print(about, style="dim", highlight=False)
+
+
+def empty_table(work: str, num_envs: int, *headings: str) -> Table:
+    """A column for names, and one of numbers under each heading."""
+    table = Table(title=f"{work}, {num_envs:,} lanes", title_justify="left", title_style="bold", box=None)
+    table.add_column("")
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    return table
 
 
 def _table(work: str, num_envs: int, rows: list[Row]) -> Table:
     clock = next(row.clock for row in rows if row.judged)
-    table = Table(title=f"{work}, {num_envs:,} lanes", title_justify="left", title_style="bold", box=None)
-    table.add_column("")
-    for heading in ("steps per CPU-s", "steps per s", "µs per step()", "spread", f"Shoal / it ({clock})"):
-        table.add_column(heading, justify="right")
+    headings = ("steps per CPU-s", "steps per s", "µs per step()", "spread", f"Shoal / it ({clock})")
+    table = empty_table(work, num_envs, *headings)
     by_clock = {(row.name, row.clock): row for row in rows}
     for row in (row for row in rows if row.judged):
-        cpu, wall = by_clock[row.name, "cpu"], by_clock[row.name, "wall"]
         table.add_row(
             row.name,
-            f"{cpu.steps_per_s:,.0f}",
-            f"{wall.steps_per_s:,.0f}",
+            *(f"{by_clock[row.name, each].steps_per_s:,.0f}" for each in ("cpu", "wall")),
             f"{1e6 * num_envs / row.steps_per_s:,.1f}",
             f"{100 * row.spread:.0f} %",
             f"{row.ratio_to_shoal:,.2f}×",
@@ -48,14 +56,15 @@ def _table(work: str, num_envs: int, rows: list[Row]) -> Table:
     return table
 
 
-def write_result(result: Result, path: Path) -> None:
-    """The rows with machine, versions and commit, as JSON."""
-    document = {
-        "rows": [asdict(row) for row in result.rows],
-        "notes": result.notes,
-        "machine": machine(),
-        "versions": {**versions(), **result.versions},
-        "commit": commit(),
-    }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(document, indent=1) + "\n")
+def write_result(result: Result, path: Path | None, **more: object) -> None:
+    """The rows as JSON, and what else was measured; nothing without a path."""
+    rows = [asdict(row) for row in result.rows]
+    write_document(path, {"rows": rows, "notes": result.notes, **more}, result.versions)
+
+
+def write_document(path: Path | None, document: Mapping[str, object], peers: Mapping[str, str] | None = None) -> None:
+    """`document` with machine, versions (those of `peers` too) and commit, as JSON; nothing without a path."""
+    if path is not None:
+        about = {"machine": machine(), "versions": {**versions(), **(peers or {})}, "commit": commit()}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({**document, **about}, indent=1) + "\n")

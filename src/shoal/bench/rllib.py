@@ -3,37 +3,40 @@
 Every contender trains PPO on CartPole in a process of its own with one thread: the same lanes, steps per rollout,
 epochs and minibatches. They take turns. Time is CPU time over all processes of a contender, which a busy machine
 disturbs least; where that hides something, as with ParallelEnv's 64 processes, there is a ratio by the clock too.
+Memory is the peak of a contender's process, and that less what it takes with a handful of lanes.
 """
 
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from itertools import groupby
 from pathlib import Path
-from statistics import median, quantiles
-
-import tyro
+from statistics import median
 
 from shoal.bench import rounds as interleaved
-from shoal.bench.machine import commit, machine, versions
-from shoal.bench.picture import line_chart
-from shoal.bench.train import Answer, Worker
+from shoal.bench.chart import line_chart
+from shoal.bench.machine import machine
+from shoal.bench.report import empty_table, make_console, write_document
+from shoal.bench.train import Answer, Answers, Say, Worker, opened, take_turns
 from shoal.bench.trainers import Contender, Work
 from shoal.cluster.start import ray_address, start_local
 from shoal.errors import missing_extra
+from shoal.training.lab import Verb
 
 SIZES = ((64, 64), (1_000, 32), (10_000, 8))  # lanes x steps per rollout
 LARGE = (100_000, 2)
 MINIBATCHES = 8
+BARE = Work(8, 8, minibatches=1)
 PATIENCE_S = 1800.0
 TURN_S = 1.0  # what a contender's turn should take at least
 OURS, REFERENCE = "shoal trainer", "vec"
 MODES = (
-    Contender(OURS, "shoal_ppo", "torch"),
+    Contender(OURS, "shoal_loop", "torch"),
     Contender("columnar", "rllib_ppo:columnar", "ray"),
     Contender("packed_vec", "rllib_ppo:packed_vec", "ray"),
     Contender("vec, our connectors", "rllib_ppo:vec_fast", "ray"),
@@ -41,17 +44,16 @@ MODES = (
 )
 OTHERS = {
     "sb3 ppo": (
-        Contender("sb3 on shoal", "sb3_ppo:shoal", "stable_baselines3"),
-        Contender("sb3 DummyVecEnv", "sb3_ppo", "stable_baselines3"),
-        Contender("sb3 on lanes that cost nothing", "sb3_ppo:null", "stable_baselines3"),
+        Contender("sb3 on shoal", "sb3_agents:shoal", "stable_baselines3"),
+        Contender("sb3 DummyVecEnv", "sb3_agents", "stable_baselines3"),
+        Contender("sb3 on lanes that cost nothing", "sb3_agents:null", "stable_baselines3"),
     ),
     "torchrl collector": (
-        Contender("torchrl on shoal", "torchrl_collect:shoal", "torchrl"),
-        Contender("torchrl SerialEnv", "torchrl_collect:serial", "torchrl"),
-        Contender("torchrl ParallelEnv", "torchrl_collect:parallel", "torchrl"),
+        Contender("torchrl on shoal", "torchrl_modules:shoal", "torchrl"),
+        Contender("torchrl SerialEnv", "torchrl_modules:serial", "torchrl"),
+        Contender("torchrl ParallelEnv", "torchrl_modules:parallel", "torchrl"),
     ),
 }
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -61,39 +63,46 @@ class Row(interleaved.Row):
     wall_ratio: float
     """The same by seconds of the day."""
     peak_mb: float
+    own_mb: float
+    """Peak memory less what the same trainer takes with a handful of lanes: libraries, Ray, compiled code."""
     sampling_s: float | None = None
     """CPU seconds of one iteration that went into sampling, and the rest; where that is told apart."""
     learning_s: float | None = None
     over_vec: float | None = None
     """How many times faster a whole iteration is than with `vec`; the same for sampling alone."""
     sampling_over_vec: float | None = None
+    own_of_vec: float | None = None
+    """`own_mb` as a share of that of `vec`."""
+
+
+@cache
+def bare_mb(contender: Contender) -> float:
+    """Peak MB of a process that trains `contender` on next to nothing: what the libraries themselves take."""
+    with closing(Worker(contender, BARE, threads=1)) as worker:
+        worker.patience_s = PATIENCE_S
+        return worker.ask(1)["peak_mb"]
 
 
 def measure(work: Work, name: str, contenders: Sequence[Contender], rounds: int, say: Say) -> list[Row]:
     """Rows of all contenders, the first being the one to compare with."""
-    workers: list[Worker] = []
-    answers: list[list[Answer]] = []
-    try:
-        for contender in contenders:
-            workers.append(Worker(contender, work, threads=1))
-            workers[-1].patience_s = PATIENCE_S
-            if workers[-1].ask(1)["cpu"] < 4 * TURN_S:  # compiles, allocates
-                workers[-1].iterations = max(1, round(TURN_S / workers[-1].ask(1)["cpu"]))
-        for k in range(rounds):
-            answers.append([worker.ask(worker.iterations) for worker in workers])
-            say(f"{name}, {work.num_envs:,} lanes: round {k + 1} of {rounds}")
-    finally:
+    with ExitStack() as stack:
+        workers = opened(stack, (Worker(contender, work, threads=1) for contender in contenders))
         for worker in workers:
-            worker.close()
-    return [row_of(name, worker, i, answers) for i, worker in enumerate(workers)]
+            worker.patience_s = PATIENCE_S
+            if worker.ask(1)["cpu"] < 4 * TURN_S:  # compiles, allocates
+                worker.iterations = max(1, round(TURN_S / worker.ask(1)["cpu"]))
+        told = f"{name}, {work.num_envs:,} lanes: round"
+        answers = take_turns(workers, rounds, lambda k: say(f"{told} {k + 1} of {rounds}"))
+    rows = [row_of(name, worker, answers) for worker in workers]
+    of_vec = rows[-1].own_mb
+    return [replace(row, own_of_vec=row.own_mb / of_vec) if row.over_vec and of_vec else row for row in rows]
 
 
-def row_of(name: str, worker: Worker, i: int, answers: list[list[Answer]]) -> Row:
-    """Medians over the rounds of `answers` [rounds][workers] for worker `i`, and ratios taken within rounds."""
-    mine, first, last = ([everyone[j] for everyone in answers] for j in (i, 0, -1))
-    rates = [answer["steps"] / answer["cpu"] for answer in mine]
-    quartiles = quantiles(rates, n=4) if len(rates) > 1 else [rates[0]] * 3
-    spread = (quartiles[2] - quartiles[0]) / median(rates)
+def row_of(name: str, worker: Worker, answers: Answers) -> Row:
+    """Medians over the rounds of `answers` for one worker, and ratios taken within rounds."""
+    mine, everyone = answers[worker.contender.name], list(answers.values())
+    first, last = everyone[0], everyone[-1]
+    rate, spread = interleaved.median_and_spread([answer["steps"] / answer["cpu"] for answer in mine])
     more: dict[str, float] = {}
     if "sampling_cpu" in mine[0]:
         more["sampling_s"] = median(answer["sampling_cpu"] for answer in mine) / worker.iterations
@@ -102,10 +111,11 @@ def row_of(name: str, worker: Worker, i: int, answers: list[list[Answer]]) -> Ro
         more["over_vec"] = _ratio(last, mine, "cpu")
         if "sampling_cpu" in mine[0]:
             more["sampling_over_vec"] = _ratio(last, mine, "sampling_cpu")
+    peak_mb = max(answer["peak_mb"] for answer in mine)
     return Row(
-        "rllib", name, worker.work.num_envs, worker.contender.name, "cpu", median(rates), spread,
-        _ratio(mine, first, "cpu"), True, _ratio(mine, first, "wall"), median(answer["peak_mb"] for answer in mine),
-        **more,
+        "rllib", name, worker.work.num_envs, worker.contender.name, "cpu", rate, spread,
+        _ratio(mine, first, "cpu"), True, _ratio(mine, first, "wall"), peak_mb,
+        max(0.0, peak_mb - bare_mb(worker.contender)), **more,
     )  # fmt: skip
 
 
@@ -131,19 +141,17 @@ class RllibArgs:
     """Only these numbers of lanes."""
 
 
-def run(argv: list[str]) -> int:
+def run(args: RllibArgs) -> int:
     """The command."""
-    args = tyro.cli(RllibArgs, args=argv, prog="shoal bench rllib")
     if importlib.util.find_spec("ray") is None:
         raise missing_extra("ray[rllib]", "ray", "`shoal bench rllib`")
-    sizes = [size for size in (*SIZES, LARGE) if (size[0] in args.num_envs if args.num_envs else size != LARGE)]
-    if args.large and LARGE not in sizes:
-        sizes.append(LARGE)
+    wanted = args.num_envs or [num_envs for num_envs, _ in SIZES]
+    sizes = [size for size in (*SIZES, LARGE) if size[0] in wanted or (args.large and size == LARGE)]
     rows: list[Row] = []
 
-    def add(found: list[Row]) -> None:
-        rows.extend(found)
-        print_rows(found)
+    def add(measured: list[Row]) -> None:
+        rows.extend(measured)
+        print_rows(measured)
         write(rows, args.out)  # now: the larger sizes take long, and might be interrupted
 
     with shared_ray():
@@ -170,22 +178,18 @@ def shared_ray() -> Iterator[None]:
 
 def print_rows(rows: Sequence[Row]) -> None:
     """A table per work and size."""
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console(width=None if Console().is_terminal else 150)
-    for work, num_envs in dict.fromkeys((row.work, row.num_envs) for row in rows):
-        table = Table(title=f"{work}, {num_envs:,} lanes", title_justify="left", title_style="bold", box=None)
-        headings = ("steps per s", "spread", "sampling s", "learning s", "peak MB", "over vec", "sampling over vec")
-        for heading in ("", *headings, "first / it", "by the clock"):
-            table.add_column(heading, justify="right" if heading else "left")
-        for row in rows:
-            if (row.work, row.num_envs) == (work, num_envs):
-                numbers = (row.sampling_s, row.learning_s, row.peak_mb, row.over_vec, row.sampling_over_vec)
-                cells = ("" if n is None else f"{n:,.3f}" if n < 1 else f"{n:,.2f}" if n < 100 else f"{n:,.0f}"
-                         for n in numbers)  # fmt: skip
-                ratios = (f"{ratio:,.2f}×" for ratio in (row.ratio_to_shoal, row.wall_ratio))
-                table.add_row(row.name, f"{row.steps_per_s:,.0f}", f"{100 * row.spread:.0f} %", *cells, *ratios)
+    console = make_console(170)
+    headings = ("steps per s", "spread", "sampling s", "learning s", "peak MB", "own MB", "own of vec", "over vec",
+                "sampling over vec")  # fmt: skip
+    for (work, num_envs), group in groupby(rows, key=lambda row: (row.work, row.num_envs)):
+        table = empty_table(work, num_envs, *headings, "first / it", "by the clock")
+        for row in group:
+            numbers = (row.sampling_s, row.learning_s, row.peak_mb, row.own_mb, row.own_of_vec, row.over_vec,
+                       row.sampling_over_vec)  # fmt: skip
+            cells = ("" if n is None else f"{n:,.3f}" if n < 1 else f"{n:,.2f}" if n < 100 else f"{n:,.0f}"
+                     for n in numbers)  # fmt: skip
+            ratios = (f"{ratio:,.2f}×" for ratio in (row.ratio_to_shoal, row.wall_ratio))
+            table.add_row(row.name, f"{row.steps_per_s:,.0f}", f"{100 * row.spread:.0f} %", *cells, *ratios)
         console.print(table)
     here = machine()
     console.print(f"one thread of {here['cpu']}, load {here['load']}; rates are per CPU second of all processes",
@@ -196,9 +200,10 @@ def write(rows: Sequence[Row], path: Path | None) -> None:
     """The rows as JSON, and samples per second over lanes as a picture; nothing without a path."""
     if path is None:
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    document = {"rows": [asdict(row) for row in rows], "machine": machine(), "versions": versions(), "commit": commit()}
-    path.write_text(json.dumps(document, indent=1) + "\n")
+    write_document(path, {"rows": [asdict(row) for row in rows]})
     lines = {mode.name: [(row.num_envs, row.steps_per_s) for row in rows if row.name == mode.name] for mode in MODES}
     title = "PPO on CartPole: environment steps per CPU second, learning included"
     path.with_suffix(".svg").write_text(line_chart(lines, title, "lanes", "steps per CPU second"))
+
+
+SUITE = Verb(RllibArgs, run)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
-from shoal.bench.contender import Contender, Work
+from shoal.bench.contender import Contender, Unavailable, Work
 from shoal.bench.process import ContenderProcess
+
+CLOCKS = ("cpu", "wall")
+Samples = dict[str, list[dict[str, float]]]
+"""What every contender did in every round: steps per second by clock."""
 
 
 @dataclass(frozen=True)
@@ -49,92 +54,84 @@ def run_works(
     on_progress: Callable[[str], None],
 ) -> Result:
     """Measure all works. A contender's process is kept from one work to the next."""
-    stalls: dict[str, ContenderProcess] = {}
-    gone: dict[str, str] = {}
     rows: list[Row] = []
-    try:
+    with closing(_Fair(pythons, on_progress)) as fair:
         for work in works:
-            on_progress(f"{work.name}, {work.num_envs:,} lanes: preparing")
-            present = _prepare(work, stalls, gone, pythons, on_progress)
-            samples = _measure(work, present, rounds, seconds, on_progress, gone)
-            rows += _rows(suite, work, samples)
-    finally:
-        for process in stalls.values():
-            process.close()
-    versions = {p.contender.package: p.version for p in stalls.values() if p.contender.package and p.version}
-    return Result(rows, [f"{name}: {why}" for name, why in gone.items()], versions)
+            samples = fair.measure(work, rounds, seconds)
+            rows += rows_of(suite, work.name, work.num_envs, samples, work.contenders[0].name, work.clock)
+    versions = {p.contender.package: p.version for p in fair.stalls.values() if p.contender.package and p.version}
+    return Result(rows, [f"{name}: {why}" for name, why in fair.gone.items()], versions)
 
 
-def _prepare(
-    work: Work,
-    stalls: dict[str, ContenderProcess],
-    gone: dict[str, str],
-    pythons: Mapping[str, str],
-    on_progress: Callable[[str], None],
-) -> list[ContenderProcess]:
-    present = []
-    for contender in work.contenders:
-        if work.num_envs > contender.max_envs or contender.name in gone:
-            continue
-        on_progress(f"{work.name}, {work.num_envs:,} lanes: preparing {contender.name}")
-        process = _stall_of(contender, stalls, pythons)
-        why = process.prepare(work.num_envs)
-        if why:
-            gone[contender.name] = why
-        else:
-            present.append(process)
-    return present
+class _Fair:
+    """The processes of all contenders, and why some have gone."""
 
+    def __init__(self, pythons: Mapping[str, str], on_progress: Callable[[str], None]) -> None:
+        self.stalls: dict[str, ContenderProcess] = {}
+        self.gone: dict[str, str] = {}
+        self._pythons, self._on_progress = pythons, on_progress
 
-def _stall_of(
-    contender: Contender, stalls: dict[str, ContenderProcess], pythons: Mapping[str, str]
-) -> ContenderProcess:
-    """The contender's process; another one if it was at other work under the same name."""
-    held = stalls.get(contender.name)
-    if held is not None and held.contender == contender:
+    def measure(self, work: Work, rounds: int, seconds: float) -> Samples:
+        """Samples of the contenders that can do the work, one per round."""
+        present = []
+        for contender in work.contenders:
+            if work.num_envs <= contender.max_envs and contender.name not in self.gone:
+                self._on_progress(f"{work.name}, {work.num_envs:,} lanes: preparing {contender.name}")
+                process = self._stall_of(contender)
+                with self._sending_off(contender.name):
+                    process.prepare(work.num_envs)
+                    present.append(process)
+        samples: Samples = {process.contender.name: [] for process in present}
+        for k in range(rounds):
+            for process in present:
+                name = process.contender.name
+                if name in self.gone:
+                    continue
+                self._on_progress(f"{work.name}, {work.num_envs:,} lanes: round {k + 1} of {rounds}, {name}")
+                with self._sending_off(name):
+                    answer = process.measure(seconds)
+                    steps = answer["batch_steps"] * work.num_envs
+                    samples[name].append({clock: steps / max(answer[clock], 1e-9) for clock in CLOCKS})
+        return {name: measured for name, measured in samples.items() if name not in self.gone}
+
+    @contextmanager
+    def _sending_off(self, name: str) -> Iterator[None]:
+        """Whoever turns out to be unavailable takes no further part."""
+        try:
+            yield
+        except Unavailable as reason:
+            self.gone[name] = str(reason)
+
+    def _stall_of(self, contender: Contender) -> ContenderProcess:
+        """The contender's process; another one if it was at other work under the same name."""
+        held = self.stalls.get(contender.name)
+        if held is not None and held.contender != contender:
+            held.close()
+            held = None
+        if held is None:
+            held = self.stalls[contender.name] = ContenderProcess(contender, self._pythons.get(contender.package or ""))
         return held
-    if held is not None:
-        held.close()
-    stalls[contender.name] = ContenderProcess(contender, pythons.get(contender.package or ""))
-    return stalls[contender.name]
+
+    def close(self) -> None:
+        for process in self.stalls.values():
+            process.close()
 
 
-def _measure(
-    work: Work,
-    present: list[ContenderProcess],
-    rounds: int,
-    seconds: float,
-    on_progress: Callable[[str], None],
-    gone: dict[str, str],
-) -> dict[str, list[dict[str, float]]]:
-    """Samples of every contender, one per round: {"cpu": steps per second, "wall": steps per second}."""
-    samples: dict[str, list[dict[str, float]]] = {process.contender.name: [] for process in present}
-    for k in range(rounds):
-        for process in present:
-            name = process.contender.name
-            if name in gone:
-                continue
-            on_progress(f"{work.name}, {work.num_envs:,} lanes: round {k + 1} of {rounds}, {name}")
-            answer = process.measure(seconds)
-            if "unavailable" in answer:
-                gone[name] = str(answer["unavailable"])
-                samples.pop(name)
-                continue
-            steps = answer["batch_steps"] * work.num_envs
-            samples[name].append({clock: steps / max(answer[clock], 1e-9) for clock in ("cpu", "wall")})
-    return samples
-
-
-def _rows(suite: str, work: Work, samples: dict[str, list[dict[str, float]]]) -> list[Row]:
-    ours = samples.get(work.contenders[0].name)
+def rows_of(suite: str, work: str, num_envs: int, samples: Samples, ours: str, judged: str) -> list[Row]:
+    """Rows by both clocks, compared with `ours` (if it is there) and to be judged by the clock `judged`."""
     rows = []
     for name, measured in samples.items():
-        for clock in ("cpu", "wall"):
+        for clock in CLOCKS:
             rates = [sample[clock] for sample in measured]
-            median = statistics.median(rates)
-            quartiles = statistics.quantiles(rates, n=4) if len(rates) > 1 else [median] * 3
-            ratios = [a[clock] / b[clock] for a, b in zip(ours or [], measured, strict=False)]
+            ratios = [a[clock] / b[clock] for a, b in zip(samples.get(ours, []), measured, strict=False)]
             ratio = statistics.median(ratios) if ratios else float("nan")
-            spread = (quartiles[2] - quartiles[0]) / median
-            rows.append(Row(suite, work.name, work.num_envs, name, clock, median, spread, ratio, clock == work.clock))
+            rates_median, spread = median_and_spread(rates)
+            rows.append(Row(suite, work, num_envs, name, clock, rates_median, spread, ratio, clock == judged))
     return rows
+
+
+def median_and_spread(rates: list[float]) -> tuple[float, float]:
+    """The median, and the distance between the quartiles over it."""
+    median = statistics.median(rates)
+    low, _, high = statistics.quantiles(rates, n=4) if len(rates) > 1 else [median] * 3
+    return median, (high - low) / median

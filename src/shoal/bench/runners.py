@@ -8,18 +8,22 @@ nothing, are then held against what the model says for as many cores as there ar
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import tyro
 
-from shoal.bench.machine import commit, machine, versions
+from shoal.bench.machine import machine
+from shoal.bench.report import write_document
+from shoal.training.lab import Verb
+
+if TYPE_CHECKING:
+    from shoal.training.config import TrainConfig
 
 SIZES = ((1, 16, 0), (1, 64, 0), (2, 16, 0), (2, 64, 0))  # runners x steps per rollout, staleness
 HELD_OUT = ((3, 64, 0), (4, 64, 0), (1, 64, 1), (2, 64, 1))
@@ -61,7 +65,7 @@ class Model:
     def iteration_s(self, runners: int, steps: int, ahead: bool = False, cores: int | None = None) -> float:
         """Collect, receive, learn: one after the other, or collecting ahead while the learner works (--staleness 1).
 
-        With `cores` they all share one machine with so many; else every runner and the learner has its own.
+        With `cores` they all share one machine of this many; otherwise every runner and the learner has its own.
         """
         megabytes = steps * self.bytes_per_step / 2**20
         collect = steps * self.runner_s / min(runners, cores or runners)
@@ -83,64 +87,57 @@ class Model:
 
 def fit(samples: Sequence[Sample]) -> Model:
     """Least squares on the samples."""
-    steps = np.array([sample.steps for sample in samples], float)
-    megabytes = np.array([sample.megabytes for sample in samples])
-    causes = np.stack([np.array([sample.runners for sample in samples], float), megabytes], axis=1)
-    received = np.array([sample.receive_s for sample in samples])
-    fragment, megabyte = np.maximum(np.linalg.lstsq(causes, received, rcond=None)[0], 0.0)
+    column = {name: np.array([getattr(sample, name) for sample in samples], float) for name in vars(samples[0])}
+    steps, causes = column["steps"], np.stack([column["runners"], column["megabytes"]], axis=1)
+    fragment, megabyte = np.maximum(np.linalg.lstsq(causes, column["receive_s"], rcond=None)[0], 0.0)
     return Model(
-        runner_s=_slope(steps, [sample.runner_s for sample in samples]),
+        runner_s=_slope(steps, column["runner_s"]),
         fragment_s=float(fragment),
         megabyte_s=float(megabyte),
-        learn_s=_slope(steps, [sample.learn_s for sample in samples]),
-        bytes_per_step=_slope(steps, megabytes * 2**20),
+        learn_s=_slope(steps, column["learn_s"]),
+        bytes_per_step=_slope(steps, column["megabytes"] * 2**20),
     )
 
 
-def _slope(causes: np.ndarray, effects: Any) -> float:
+def _slope(causes: np.ndarray, effects: np.ndarray) -> float:
     """Of the line through the origin."""
-    return float(causes @ np.asarray(effects) / (causes @ causes))
+    return float(causes @ effects / (causes @ causes))
 
 
-def measure(world: str, num_envs: int, iterations: int, sizes: Sequence[Size], env: dict[str, Any]) -> list[Sample]:
+def measure(world: str, num_envs: int, iterations: int, sizes: Sequence[Size], env: dict[str, str]) -> list[Sample]:
     """Samples of every size, without the first rollouts of each, which compile and load."""
     from shoal.cluster.start import start_local
+    from shoal.registry import as_world
     from shoal.training.settings import resolve_config
 
     samples = []
-    with start_local(num_cpus=max(runners for runners, *_ in sizes) + 1) as _:
+    with start_local(num_cpus=max(runners for runners, *_ in sizes) + 1):
         for runners, num_steps, staleness in sizes:
             fleet = {"num_envs": num_envs, "runners": runners, "staleness": staleness}
-            config = resolve_config(world, {**fleet, "env": env, "algo": {"num_steps": num_steps}})
+            config = resolve_config(as_world(world), {**fleet, "env": env, "algo": {"num_steps": num_steps}})
             samples += _iterate(replace(config, seed=1), iterations)
             print(f"{runners} runner(s), {num_steps} steps per rollout, staleness {staleness}: measured", flush=True)
     return samples
 
 
-def _iterate(config: Any, iterations: int) -> list[Sample]:
+def _iterate(config: TrainConfig, iterations: int) -> list[Sample]:
     import ray
 
-    from shoal.cluster.fleet import Fleet
-    from shoal.training.clock import Clock
+    from shoal.agents.rollout import Rollout
+    from shoal.cluster.fleet import COLUMNS, Fleet
+    from shoal.registry import as_world
+    from shoal.training.collect import Clock
     from shoal.training.hooks import Hooks
-    from shoal.training.loop import named_leaves
     from shoal.training.opening import make_agent
-    from shoal.training.rollout import Rollout
+    from shoal.trees import leaves
 
-    fleet = Fleet(ray, config.world, config)
-    try:
-        agent = make_agent(config, fleet)
+    world = as_world(config.world)
+    with closing(Fleet(ray, world, config)) as fleet:
+        agent = make_agent(world, config, fleet)
         rollout = Rollout(fleet, agent)
         fleet.reset_into(rollout.step_buffers(rollout.num_steps - 1), seed=config.seed)
-        columns = (
-            rollout.action,
-            rollout.log_prob,
-            rollout.value,
-            rollout.reward,
-            rollout.terminated,
-            rollout.truncated,
-        )
-        size = sum(leaf.nbytes for _, leaf in named_leaves(rollout.obs)) + sum(column.nbytes for column in columns)
+        moved = (rollout.obs, *(getattr(rollout, name) for name in COLUMNS))
+        megabytes = sum(leaf.nbytes for leaf in leaves(moved)) / 2**20
         samples = []
         warming = 1 + config.staleness
         for _ in range(warming + iterations):
@@ -151,10 +148,8 @@ def _iterate(config: Any, iterations: int) -> list[Sample]:
             learned = time.process_time()
             spent = received - cpu, learned - received, time.perf_counter() - wall
             ahead = config.staleness > 0
-            samples.append(Sample(config.runners, config.batch_size, size / 2**20, sum(fleet.cpu_s), *spent, ahead))
+            samples.append(Sample(config.runners, config.batch_size, megabytes, sum(fleet.cpu_s), *spent, ahead))
         return samples[warming:]
-    finally:
-        fleet.close()
 
 
 # ---------------------------------------------------------------------- the command
@@ -176,9 +171,8 @@ class RunnersArgs:
     """Write samples, model and predictions here as JSON."""
 
 
-def run(argv: list[str]) -> int:
+def run(args: RunnersArgs) -> int:
     """The command."""
-    args = tyro.cli(RunnersArgs, args=argv, prog="shoal bench runners")
     from shoal.cluster.start import import_ray
 
     import_ray("`shoal bench runners`")
@@ -194,23 +188,15 @@ def run(argv: list[str]) -> int:
         share = row["measured"] / row["predicted"]
         print(f"{row['runners']:>5} runners, staleness {row['staleness']}  predicted {row['predicted']:>10,.0f} "
               f"steps/s  measured {row['measured']:>10,.0f}  ({share:.2f} of it)")  # fmt: skip
-    rows = [
-        {
-            "runners": k,
-            "steps_per_s": model.steps_per_s(k, steps),
-            "steps_per_s_ahead": model.steps_per_s(k, steps, True),
-        }
-        for k in PREDICTED
-    ]
+    rates = {k: (model.steps_per_s(k, steps), model.steps_per_s(k, steps, True)) for k in PREDICTED}
+    rows = [{"runners": k, "steps_per_s": rate, "steps_per_s_ahead": ahead} for k, (rate, ahead) in rates.items()]
     print(f"predicted for rollouts of {steps:,} steps and a core per runner:")
     for row in rows:
         print(f"{row['runners']:>5} runners  {row['steps_per_s']:>12,.0f} steps/s  "
               f"{row['steps_per_s_ahead']:>12,.0f} steps/s with --staleness 1")  # fmt: skip
     print(f"more than {model.enough(steps)} runners only wait for the learner")
-    if args.out is not None:
-        document = {"samples": [asdict(sample) for sample in samples], "model": asdict(model), "predicted": rows}
-        about = {"held_against": held, "machine": machine(), "versions": versions(), "commit": commit()}
-        args.out.write_text(json.dumps({**document, **about}, indent=1) + "\n")
+    measured = {"samples": [asdict(sample) for sample in samples], "model": asdict(model)}
+    write_document(args.out, {**measured, "predicted": rows, "held_against": held})
     return 0
 
 
@@ -224,3 +210,6 @@ def compare(model: Model, samples: Sequence[Sample]) -> list[dict[str, float]]:
         measured = steps / median(walls)
         rows.append({"runners": runners, "staleness": int(ahead), "predicted": predicted, "measured": measured})
     return rows
+
+
+SUITE = Verb(RunnersArgs, run)

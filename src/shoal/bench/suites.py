@@ -1,14 +1,16 @@
-"""The suites by name. A new suite is one module with `run(argv) -> exit code`, and one line here."""
+"""The suites by name. A new suite is one module with a `Verb`, and one line here; worlds bring suites of their own."""
 
 from __future__ import annotations
 
+from shoal.world import Command
+
 SUITES = {
-    "kg": ("shoal.bench.kg", "proof search: the compiled engine, the tensor engine, and lanes on worker processes"),
-    "offpolicy": ("shoal.bench.offpolicy", "SAC and DDDQN on hockey, learning included, against Stable-Baselines3"),
-    "oracle": ("shoal.bench.oracle", "routing oracles of dvrp against proven optima"),
-    "rllib": ("shoal.bench.rllib", "RLlib on Shoal's lanes by mode, and the other bridges, against their own batches"),
-    "runners": ("shoal.bench.runners", "what training on Ray costs, and what that predicts for more runners"),
-    "step": ("shoal.bench.step.suite", "environment steps per second against the peers installed here"),
-    "train": ("shoal.bench.train", "PPO on CartPole, learning included, against the peers installed here"),
-    "workflow": ("shoal.bench.workflow", "PPO on cage2 that follows a workflow, with the original's settings"),
+    "fast": Command("the agents' fast paths against their plain definitions", "shoal.bench.fast:SUITE"),
+    "offpolicy": Command("SAC and DDDQN on hockey, learning included, against SB3's", "shoal.bench.offpolicy:SUITE"),
+    "policy": Command("one observation to one action, in every form of a policy", "shoal.bench.policy:SUITE"),
+    "rllib": Command("RLlib on Shoal's lanes by mode, and the other bridges", "shoal.bench.rllib:SUITE"),
+    "rules": Command("SAC on hockey by lanes and by which steps earn updates", "shoal.bench.rules:SUITE"),
+    "runners": Command("what training on Ray costs, and what that predicts", "shoal.bench.runners:SUITE"),
+    "step": Command("environment steps per second against the peers installed here", "shoal.bench.step.suite:SUITE"),
+    "train": Command("PPO on CartPole, learning included, against the peers installed here", "shoal.bench.train:SUITE"),
 }

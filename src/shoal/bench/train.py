@@ -8,92 +8,70 @@ suite is judged by, CPU seconds are what a busy machine disturbs less.
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
-import select
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from statistics import median, quantiles
-from typing import Any
+from statistics import median
 
-import tyro
-
-from shoal.bench.rounds import Result, Row
+from shoal.bench.contender import Unavailable
+from shoal.bench.process import PATIENCE_S, ChildProcess
+from shoal.bench.report import make_console, print_result, write_result
+from shoal.bench.rounds import CLOCKS, Result, Row, Samples, rows_of
 from shoal.bench.trainers import CONTENDERS, Contender, Work
+from shoal.training.lab import Verb
 
 SIZES = ((64, 128), (1024, 32))  # lanes x steps per rollout
 ROUND_SECONDS = 1.5
-GIVE_UP_S = 120.0
-ENDING_S = 20.0
 Say = Callable[[str], None]
 Answer = dict[str, float]  # of a worker: steps, wall and CPU seconds, mean return
+Answers = dict[str, list[Answer]]
 Shares = dict[str, float]
 
 
-class Worker:
+class Worker(ChildProcess):
     """A contender at work in its own process."""
 
     def __init__(self, contender: Contender, work: Work, threads: int) -> None:
+        super().__init__({"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)})
         self.contender, self.work, self.threads = contender, work, threads
-        command = [sys.executable, "-m", "shoal.bench.trainers.worker", contender.module, json.dumps(asdict(work))]
-        environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
-        self.process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            env=environment,
-        )
         self.iterations = 1
-        self.patience_s = GIVE_UP_S
+        self._started = False
 
     def ask(self, iterations: int, **more: int) -> Answer:
-        """Train for so many iterations; returns steps, wall and CPU seconds, and the mean return."""
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(json.dumps({"iterations": iterations, **more}) + "\n")
-        self.process.stdin.flush()
-        if not select.select([self.process.stdout], [], [], self.patience_s)[0]:
-            self.process.kill()
-            raise TimeoutError
-        answer = self.process.stdout.readline()
-        if not answer:
-            raise RuntimeError(f"{self.contender.name} ended with exit code {self.process.wait()}")
-        return json.loads(answer)
+        """Train for this many iterations; returns steps, wall and CPU seconds, and the mean return."""
+        if not self._started:
+            training = "shoal.bench.trainers.training:Training"
+            self.start(training, module=self.contender.module, work=asdict(self.work))
+            self._started = True
+        return self.do("train", iterations=iterations, **more)
 
     def warm_up(self, rival_s: float) -> float:
         """Compile, then find how many iterations take about ROUND_SECONDS. Returns seconds per iteration.
 
-        Threads that wait for each other on a busy machine can be a hundred times slower: `TimeoutError` once this is
+        Threads that wait for each other on a busy machine can be a hundred times slower: `Unavailable` once this is
         clearly slower than `rival_s` per iteration.
         """
         self.ask(1)
-        self.patience_s = min(GIVE_UP_S, max(5.0, 3 * rival_s))
+        self.patience_s = min(PATIENCE_S, max(5.0, 3 * rival_s))
         seconds = self.ask(1)["wall"]
-        self.patience_s = GIVE_UP_S
+        self.patience_s = PATIENCE_S
         self.iterations = max(1, round(ROUND_SECONDS / seconds))
         return seconds
 
-    def close(self) -> None:
-        """Let it end; what does not end is ended."""
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        try:
-            self.process.wait(ENDING_S)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
 
-
-def installed(only: Sequence[str] | None = None) -> list[Contender]:
+def installed(only: Sequence[str] | None = None, contenders: Sequence[Contender] = CONTENDERS) -> list[Contender]:
     """The contenders that can run here, Shoal first."""
-    present = [c for c in CONTENDERS if importlib.util.find_spec(c.package) is not None]
+    present = [c for c in contenders if importlib.util.find_spec(c.package) is not None]
     return [c for c in present if only is None or c.name in only or c.name == "shoal"]
+
+
+def notes_on_absent(contenders: Sequence[Contender]) -> list[str]:
+    """A line for each that cannot run here."""
+    present = installed(None, contenders)
+    return [f"{c.name}: {c.package} is not installed" for c in contenders if c not in present]
 
 
 def measure(
@@ -104,38 +82,36 @@ def measure(
     shares: list[Shares] = []
     for num_envs, num_steps in sizes:
         work = Work(num_envs, num_steps)
-        workers: list[Worker] = []
-        try:
-            for contender in installed(only):
-                worker = best_worker(contender, work, say)
-                if worker is not None:
-                    workers.append(worker)
-            answers = [[worker.ask(worker.iterations) for worker in workers] for _ in range(rounds)]
-        finally:
-            for worker in workers:
-                worker.close()
+        with ExitStack() as stack:
+            workers = opened(stack, (best_worker(contender, work, say) for contender in installed(only)))
+            answers = take_turns(workers, rounds)
         name = f"cartpole ppo {num_envs}x{num_steps}, {work.epochs} epochs, {work.minibatches} minibatches"
-        rows += rows_of(name, workers, answers)
-        shares.append(shares_of(num_envs, [everyone[0] for everyone in answers]))
+        rows += rows_of("train", name, num_envs, rates_of(answers), "shoal", "wall")
+        shares.append(shares_of(num_envs, answers["shoal"]))
     return rows, shares
 
 
-def rows_of(name: str, workers: list[Worker], answers: list[list[Answer]], suite: str = "train") -> list[Row]:
-    """Rows by both clocks of `answers` [rounds][workers], in which Shoal is the first worker."""
-    rows = []
-    for i, worker in enumerate(workers):
-        for clock in ("cpu", "wall"):
-            rates = [everyone[i]["steps"] / everyone[i][clock] for everyone in answers]
-            ours = [everyone[0]["steps"] / everyone[0][clock] for everyone in answers]
-            quartiles = quantiles(rates, n=4) if len(rates) > 1 else [rates[0]] * 3
-            spread = (quartiles[2] - quartiles[0]) / median(rates)
-            ratio = median(a / b for a, b in zip(ours, rates, strict=True))
-            row = Row(
-                suite, name, worker.work.num_envs, worker.contender.name, clock, median(rates), spread, ratio,
-                judged=clock == "wall",
-            )  # fmt: skip
-            rows.append(row)
-    return rows
+def opened(stack: ExitStack, workers: Iterable[Worker | None]) -> list[Worker]:
+    """Those that there are, to be closed with the stack, even if making a later one fails."""
+    return [stack.enter_context(closing(worker)) for worker in workers if worker is not None]
+
+
+def take_turns(workers: Sequence[Worker], rounds: int, after_round: Callable[[int], None] = lambda k: None) -> Answers:
+    """What every worker answered in every round, by the names of the contenders."""
+    answers: Answers = {worker.contender.name: [] for worker in workers}
+    for k in range(rounds):
+        for worker in workers:
+            answers[worker.contender.name].append(worker.ask(worker.iterations))
+        after_round(k)
+    return answers
+
+
+def rates_of(answers: Answers) -> Samples:
+    """Steps per second by both clocks."""
+    return {
+        name: [{clock: answer["steps"] / answer[clock] for clock in CLOCKS} for answer in given]
+        for name, given in answers.items()
+    }
 
 
 def shares_of(num_envs: int, answers: list[Answer]) -> Shares:
@@ -152,11 +128,11 @@ def best_worker(contender: Contender, work: Work, say: Say) -> Worker | None:
     for threads in counts:
         worker = Worker(contender, work, threads)
         try:
-            tried.append((worker.warm_up(min((seconds for seconds, _ in tried), default=GIVE_UP_S)), worker))
-        except (RuntimeError, TimeoutError) as error:
+            tried.append((worker.warm_up(min((seconds for seconds, _ in tried), default=PATIENCE_S)), worker))
+        except Unavailable as reason:
             worker.close()
             if not tried:
-                say(f"left out: {error or f'{contender.name} took more than {GIVE_UP_S:.0f} s'}")
+                say(f"left out: {contender.name}: {reason}")
     if not tried:
         return None
     (seconds, best), *others = sorted(tried, key=lambda trial: trial[0])
@@ -179,15 +155,11 @@ BEST = {
 }
 
 
-def measure_solving(seeds: int = 5, only: Sequence[str] | None = None, say: Say = print) -> list[dict[str, Any]]:
+def measure_solving(seeds: int = 5, only: Sequence[str] | None = None, say: Say = print) -> list[dict[str, object]]:
     """Seconds of training, after compiling, until the last 100 episodes have a mean return of 475; medians."""
-    contenders = [c for c in installed(only) if c.name in BEST]
-    workers = [w for c in contenders if (w := best_worker(c, BEST[c.name], say)) is not None]
-    try:
+    with ExitStack() as stack:
+        workers = opened(stack, (best_worker(c, BEST[c.name], say) for c in installed(only) if c.name in BEST))
         runs = [[solve(worker, seed) for worker in workers] for seed in range(FIRST_SEED, FIRST_SEED + seeds)]
-    finally:
-        for worker in workers:
-            worker.close()
     return [
         {
             "work": f"cartpole ppo to a mean return of {THRESHOLD:.0f}",
@@ -206,7 +178,7 @@ def measure_solving(seeds: int = 5, only: Sequence[str] | None = None, say: Say 
 def solve(worker: Worker, seed: int) -> Answer:
     """Train from `seed` until the mean return reaches the threshold; sums of steps, wall and CPU seconds."""
     total = {"steps": 0.0, "wall": 0.0, "cpu": 0.0, "return": 0.0}
-    deadline, more = time.monotonic() + GIVE_UP_S, {"seed": seed}
+    deadline, more = time.monotonic() + PATIENCE_S, {"seed": seed}
     while total["return"] < THRESHOLD and time.monotonic() < deadline:
         answer, more = worker.ask(4, **more), {}
         for key in ("steps", "wall", "cpu"):
@@ -232,18 +204,12 @@ class TrainArgs:
     """Seeds of the time to a mean return of 475; 0 leaves that out."""
 
 
-def run(argv: list[str]) -> int:
+def run(args: TrainArgs) -> int:
     """The command."""
-    from rich.console import Console
-
-    from shoal.bench.report import print_result, write_result
-
-    args = tyro.cli(TrainArgs, args=argv, prog="shoal bench train")
     only = args.only or None
-    missing = [f"{c.name}: {c.package} is not installed" for c in CONTENDERS if c not in installed()]
     rows, shares = measure(rounds=args.rounds, only=only)
-    result = Result(rows, missing, {})
-    console = Console(width=None if Console().is_terminal else 120)
+    result = Result(rows, notes_on_absent(CONTENDERS), {})
+    console = make_console()
     print_result(result, console)
     for share in shares:
         parts = ", ".join(f"{part} {100 * share[part]:.0f} %" for part in ("network", "environment", "rest"))
@@ -255,8 +221,8 @@ def run(argv: list[str]) -> int:
             f"{row['solved']} of {row['seeds']} seeds",
             highlight=False,
         )
-    if args.out is not None:
-        write_result(result, args.out)
-        document = json.loads(args.out.read_text())
-        args.out.write_text(json.dumps({**document, "shares": shares, "solving": solving}, indent=1) + "\n")
+    write_result(result, args.out, shares=shares, solving=solving)
     return 0
+
+
+SUITE = Verb(TrainArgs, run)

@@ -6,6 +6,7 @@ parallel_batch("pettingzoo.butterfly.pistonball_v6:parallel_env", num_envs=8)
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -13,8 +14,8 @@ import gymnasium as gym
 import numpy as np
 
 from shoal.errors import ConfigError, missing_extra
-from shoal.registry import load, make, resolve
-from shoal.training.beside import world_part
+from shoal.registry import as_world, load, make
+from shoal.trees import Tree
 from shoal.vector.batch import Batch
 from shoal.vector.spaces import empty_batch
 
@@ -23,19 +24,21 @@ try:
 except ImportError:
     raise missing_extra("pettingzoo", "pettingzoo", "The bridge to PettingZoo") from None
 
-Tree = Any
+MakesParallelEnv = Callable[[], ParallelEnv]
+Info = dict[str, np.ndarray]
 
 
 def parallel_env(world: str, **options: Any) -> ParallelEnv:
     """One lane of a world for several agents, as PettingZoo has it. Options are those of the world."""
-    resolve(world)  # an unknown one is named before anything else happens
-    view = world_part(world, "parallel", "parallel_env")
+    view = as_world(world).parallel
     if view is None:
         raise ConfigError(f"{world} has one seat only, so there is no parallel view of it.")
-    return view(**options)
+    return load(view)(**options)
 
 
-def parallel_batch(env: Any, num_envs: int = 1, *, reward: str = "sum", backend: str = "auto", **options: Any) -> Batch:
+def parallel_batch(
+    env: MakesParallelEnv | str, num_envs: int = 1, *, reward: str = "sum", backend: str = "auto", **options: Any
+) -> Batch:
     """A batch whose lanes are PettingZoo parallel environments, on worker processes (see `shoal.make`).
 
     Args:
@@ -58,7 +61,7 @@ class JointLane(gym.Env):
 
     metadata = {"render_modes": []}  # noqa: RUF012
 
-    def __init__(self, env: Any, reward: str = "sum") -> None:
+    def __init__(self, env: MakesParallelEnv | str, reward: str = "sum") -> None:
         self.parallel = (load(env) if isinstance(env, str) else env)()
         if not isinstance(self.parallel, ParallelEnv):
             raise ConfigError(
@@ -75,12 +78,12 @@ class JointLane(gym.Env):
         self.observation_space = self._obs_stacked or gym.spaces.Dict(self._obs)
         self.action_space = self._actions_stacked or gym.spaces.Dict(self._actions)
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Tree, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Tree, Info]:
         super().reset(seed=seed)
         obs, _ = self.parallel.reset(seed=seed, options=options)
         return self._join(obs), self._info({})
 
-    def step(self, action: Tree) -> tuple[Tree, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Tree) -> tuple[Tree, float, bool, bool, Info]:
         chosen = {agent: self._action_of(action, agent) for agent in self.parallel.agents}
         obs, rewards, terminations, truncations, _ = self.parallel.step(chosen)
         over = not self.parallel.agents or all(terminations[a] or truncations[a] for a in terminations)
@@ -90,10 +93,10 @@ class JointLane(gym.Env):
     def close(self) -> None:
         self.parallel.close()
 
-    def _action_of(self, action: Tree, agent: str) -> Any:
+    def _action_of(self, action: Tree, agent: str) -> Tree:
         return action[agent] if self._actions_stacked is None else action[self.agents.index(agent)]
 
-    def _join(self, obs: dict[str, Any]) -> Tree:
+    def _join(self, obs: dict[str, Tree]) -> Tree:
         """Observations of those who are there, zeros for the others."""
         rows = {agent: obs[agent] if agent in obs else empty_batch(self._obs[agent]) for agent in self.agents}
         return rows if self._obs_stacked is None else np.stack([np.asarray(row) for row in rows.values()])
@@ -104,7 +107,7 @@ class JointLane(gym.Env):
         total = float(sum(rewards.values()))
         return total / len(self.agents) if self.reward == "mean" else total
 
-    def _info(self, rewards: dict[str, float]) -> dict[str, Any]:
+    def _info(self, rewards: dict[str, float]) -> Info:
         return {
             "active": np.array([agent in self.parallel.agents for agent in self.agents]),
             "reward_of": np.array([rewards.get(agent, 0.0) for agent in self.agents], np.float32),

@@ -16,23 +16,23 @@ from gymnasium.vector import AutoresetMode
 
 from shoal.bridges.batches import batch_for, check_autoreset
 from shoal.errors import ConfigError, missing_extra
+from shoal.trees import Tree, copy_tree, index_tree
 from shoal.vector.batch import Batch
-from shoal.vector.spaces import copy_tree, index_tree
 
 try:
     from stable_baselines3.common.monitor import Monitor
     from stable_baselines3.common.vec_env import VecEnv
+    from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
 except ImportError:
     raise missing_extra("stable-baselines3", "sb3", "The bridge to Stable-Baselines3") from None
 
-Tree = Any
 Infos = list[dict[str, Any]]
 ACTION_MASKS = "action_masks"
 """What sb3-contrib's agents ask a lane for."""
 
 
 def vec_env(
-    env: Any,
+    env: object,
     num_envs: int | None = None,
     *,
     seed: int | None = None,
@@ -95,9 +95,7 @@ class ShoalVecEnv(VecEnv):
         done = step.terminated | step.truncated
         infos = self._lane_infos(info, info.get("final_info", {}), done)
         for lane in np.flatnonzero(done):
-            episode = info["episode"]
-            infos[lane]["episode"] = {"r": float(episode["r"][lane]), "l": int(episode["l"][lane])}
-            infos[lane]["episode"]["t"] = float(episode["t"][lane])
+            infos[lane]["episode"] = {key: info["episode"][key][lane].item() for key in "rlt"}
             infos[lane]["terminal_observation"] = copy_tree(index_tree(step.final_obs, lane))
             infos[lane]["TimeLimit.truncated"] = bool(step.truncated[lane] and not step.terminated[lane])
         return copy_tree(step.obs), step.reward.copy(), done, infos
@@ -123,29 +121,32 @@ class ShoalVecEnv(VecEnv):
         assert self._step.action_mask is not None
         return self._step.action_mask.copy()
 
-    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+    def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
         """The batch's attribute, once per lane."""
-        lanes = list(self._get_indices(indices))
         if attr_name == "render_mode":
-            return [None] * len(lanes)
-        if attr_name == ACTION_MASKS and self.batch.has_action_mask:
-            return [self.action_masks] * len(lanes)
-        return [getattr(self.batch, attr_name)] * len(lanes)
+            value = None
+        elif attr_name == ACTION_MASKS and self.batch.has_action_mask:
+            value = self.action_masks
+        else:
+            value = getattr(self.batch, attr_name)
+        return [value for _ in self._get_indices(indices)]
 
-    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+    def set_attr(self, attr_name: str, value: object, indices: VecEnvIndices = None) -> None:
         """Set the batch's attribute; lanes share it, so all of them must be meant."""
         if len(list(self._get_indices(indices))) != self.num_envs:
             raise ConfigError(f"{attr_name} belongs to the batch, not to single lanes: set it without indices.")
         setattr(self.batch, attr_name, value)
 
-    def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
+    def env_method(
+        self, method_name: str, *method_args: object, indices: VecEnvIndices = None, **method_kwargs: object
+    ) -> list[np.ndarray]:
         """Only `action_masks` is a lane's own method; call others on `batch`, for all lanes at once."""
         if method_name != ACTION_MASKS or not self.batch.has_action_mask:
             raise AttributeError(f"Lanes have no method {method_name!r} of their own. Call it on vec_env.batch.")
         masks = self.action_masks()
         return [masks[lane] for lane in self._get_indices(indices)]
 
-    def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
+    def env_is_wrapped(self, wrapper_class: type, indices: VecEnvIndices = None) -> list[bool]:
         """True for `Monitor`, whose `episode` the infos have; nothing else wraps a lane."""
         return [wrapper_class is Monitor] * len(list(self._get_indices(indices)))
 

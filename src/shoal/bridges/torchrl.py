@@ -15,6 +15,7 @@ from gymnasium.vector import AutoresetMode
 
 from shoal.bridges.batches import batch_for
 from shoal.errors import ConfigError, missing_extra
+from shoal.trees import Tree, map_tree
 from shoal.vector.spaces import num_actions
 
 try:
@@ -24,13 +25,14 @@ try:
 except ImportError:
     raise missing_extra("torchrl", "torchrl", "The bridge to TorchRL") from None
 
-Tree = Any
+Fields = dict[str, Tree]
+"""Tensors, or dicts of them, by the keys of a tensordict."""
 FLAGS = ("done", "terminated", "truncated")
 
 
 class ShoalEnv(EnvBase):
     """N lanes. Keys: `observation` (or those of a Dict space), `action`, `reward`, `terminated`, `truncated`, `done`,
-    and `action_mask` where the lanes forbid actions (for TorchRL's `ActionMask`).
+    and `action_mask` where the lanes forbid actions; `action_spec` then draws from those that are allowed now.
 
     TorchRL resets ended lanes itself, by a mask, so the lanes run without autoreset: ("next", "observation") is the
     true successor, also where an episode ended.
@@ -42,7 +44,7 @@ class ShoalEnv(EnvBase):
         options: what `shoal.make` takes.
     """
 
-    def __init__(self, env: Any, num_envs: int | None = None, *, device: str | None = None, **options: Any) -> None:
+    def __init__(self, env: object, num_envs: int | None = None, *, device: str | None = None, **options: Any) -> None:
         batch = batch_for(env, num_envs, AutoresetMode.DISABLED, options)
         super().__init__(device=device, batch_size=torch.Size([batch.num_envs]))
         self.batch = batch
@@ -63,7 +65,7 @@ class ShoalEnv(EnvBase):
     def _set_seed(self, seed: int | None) -> None:
         self._pending_seed = seed
 
-    def _reset(self, tensordict: TensorDictBase | None, **kwargs: Any) -> TensorDictBase:
+    def _reset(self, tensordict: TensorDictBase | None, **kwargs: object) -> TensorDictBase:
         which = None if tensordict is None else tensordict.get("_reset", None)
         fields = self._reset_lanes(None if which is None else which.reshape(-1).cpu().numpy())
         return TensorDict(fields, batch_size=self.batch_size, device=self.device)
@@ -89,7 +91,7 @@ class ShoalEnv(EnvBase):
                 tensordict.set(name, torch.zeros_like(done))
         return tensordict
 
-    def _reset_lanes(self, mask: np.ndarray | None) -> dict[str, Any]:
+    def _reset_lanes(self, mask: np.ndarray | None) -> Fields:
         options = None if mask is None or mask.all() else {"reset_mask": mask}
         obs, info = self.batch.reset(seed=self._pending_seed, options=options)
         self._pending_seed = None
@@ -99,7 +101,7 @@ class ShoalEnv(EnvBase):
         fields, outcome, _ = self._advance(tensordict)
         return TensorDict(fields | outcome, batch_size=self.batch_size, device=self.device)
 
-    def _advance(self, tensordict: TensorDictBase) -> tuple[dict[str, Any], dict[str, Any], np.ndarray]:
+    def _advance(self, tensordict: TensorDictBase) -> tuple[Fields, Fields, np.ndarray]:
         """Step the lanes: what they see, what came of it, and which ended [N]."""
         if "_step" in tensordict.keys():  # noqa: SIM118 — a tensordict iterates over rows, not keys
             raise ConfigError("A batch steps all of its lanes. Use rollout(..., break_when_any_done=False) instead.")
@@ -109,12 +111,13 @@ class ShoalEnv(EnvBase):
         outcome = {name: torch.from_numpy(column[:, None]) for name, column in columns.items()}
         return self._fields(obs, info), outcome, done
 
-    def _fields(self, obs: Tree, info: dict[str, Any]) -> dict[str, Any]:
+    def _fields(self, obs: Tree, info: dict[str, np.ndarray]) -> Fields:
         """What a policy sees, as tensors on the CPU."""
-        fields = dict(obs) if self._is_dict else {"observation": obs}
+        fields = map_tree(torch.from_numpy, dict(obs) if self._is_dict else {"observation": obs})
         if self.batch.has_action_mask:
-            fields["action_mask"] = info["action_mask"]
-        return _tensors(fields)
+            fields["action_mask"] = torch.from_numpy(info["action_mask"])
+            self.action_spec.update_mask(fields["action_mask"].to(self.action_spec.device))
+        return fields
 
     def close(self, *, raise_if_closed: bool = True) -> None:
         self.batch.close()
@@ -149,7 +152,3 @@ def _torch_type(space: gym.Space) -> torch.dtype:
 
 def _expanded(spec: TensorSpec, lanes: torch.Size) -> TensorSpec:
     return spec.expand(*lanes, *spec.shape)
-
-
-def _tensors(tree: dict[str, Any]) -> dict[str, Any]:
-    return {key: _tensors(sub) if isinstance(sub, dict) else torch.from_numpy(sub) for key, sub in tree.items()}

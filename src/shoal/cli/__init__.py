@@ -1,36 +1,55 @@
-"""The `shoal` command: a table of verbs. Each verb is one module here with `main(argv) -> exit code`.
+"""The `shoal` command: a table of verbs, and the verbs of every world. Each general verb is one module here with
+`main(argv) -> exit code`.
 
-The table is all that `shoal --help` needs, so it answers without importing numba, torch or gymnasium.
+Names and summaries are all that `shoal --help` needs, so it answers without importing numba, torch or gymnasium.
 """
 
 from __future__ import annotations
 
 import importlib
+import inspect
 import sys
+from collections.abc import Mapping
 
 VERBS = {
-    "envs": ("shoal.cli.envs", "list the worlds that come with Shoal"),
+    "envs": ("shoal.cli.envs", "list the worlds that can be named here"),
+    "new": ("shoal.cli.new", "write a kernel, an environment or a world of your own to start from"),
     "check": ("shoal.cli.check", "test any environment against the contract and say in sentences what it breaks"),
     "train": ("shoal.cli.train", "train an agent on a world or on your own environment"),
     "eval": ("shoal.cli.evaluate", "measure how good a run's agent is, with an interval"),
+    "compare": ("shoal.cli.compare", "say which of several runs or experiments is better, and how sure that is"),
+    "tune": ("shoal.cli.tune", "search for the settings that learn best, with Optuna"),
     "play": ("shoal.cli.play", "watch a run's agent: a page or a video"),
     "tournament": ("shoal.cli.tournament", "let runs and bots of a world for two play a round robin, with ratings"),
-    "search": ("shoal.cli.search", "search over the orders of repair of cage2, training each"),
     "report": ("shoal.cli.report", "write a run's report.html"),
-    "oracle-train": ("shoal.cli.oracle_train", "train the neural routing oracle of dvrp"),
-    "kg": ("shoal.cli.kg", "prove queries over a knowledge graph, mine rules, train embeddings"),
+    "export": ("shoal.cli.export", "write a run's policy as a file for other programs: ONNX, torch, C, NumPy"),
     "rllib": ("shoal.cli.rllib", "train with RLlib's PPO on Shoal's lanes"),
+    "cache": ("shoal.cli.cache", "show the folder of compiled code, or clear it"),
     "bench": ("shoal.cli.bench", "measure Shoal and the peers installed here, interleaved in one run"),
 }
 
 
 def usage() -> str:
     """The text of `shoal --help`."""
-    width = max(map(len, VERBS))
-    lines = [f"  shoal {verb:<{width}}  {help_line}" for verb, (_, help_line) in VERBS.items()]
+    from shoal.registry import worlds
+    from shoal.world import World
+
     title = "Shoal: reinforcement learning on batches of environments."
+    general = table_of({verb: summary for verb, (_, summary) in VERBS.items()})
+    own = {
+        f"{name} {verb}": command.summary
+        for name, world in worlds().items()
+        if isinstance(world, World)
+        for verb, command in world.commands.items()
+    }
     closing = "`shoal VERB --help` explains one verb.  `shoal --version` prints the version."
-    return "\n".join([title, "", "Verbs:", *lines, "", closing])
+    return "\n".join([title, "", "Verbs:", general, "", "Verbs of single worlds:", table_of(own), "", closing])
+
+
+def table_of(rows: Mapping[str, str], prog: str = "shoal") -> str:
+    """Commands and what they do, side by side."""
+    width = max(map(len, rows), default=0)
+    return "\n".join(f"  {prog} {name:<{width}}  {summary}" for name, summary in rows.items())
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -45,15 +64,48 @@ def main(argv: list[str] | None = None) -> int:
         print(f"shoal {version('shoal')}")
         return 0
 
-    from shoal.errors import ShoalError, unknown_name
+    from shoal.errors import ShoalError
 
     try:
-        if argv[0] not in VERBS:
-            raise unknown_name("verb", argv[0], VERBS, "`shoal --help`")
-        return importlib.import_module(VERBS[argv[0]][0]).main(argv[1:]) or 0
+        return _run(argv[0], argv[1:])
     except ShoalError as error:
-        print(f"shoal: {error}", file=sys.stderr)
+        print(f"shoal: {_readable(str(error))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("shoal: interrupted", file=sys.stderr)
         return 130
+
+
+def _readable(message: str, length: int = 2_000) -> str:
+    """A sentence without the middle of an endless name or value that it quotes."""
+    return message if len(message) <= length else f"{message[: length // 2]} … {message[-length // 2 :]}"
+
+
+def _run(verb: str, argv: list[str]) -> int:
+    from shoal.errors import unknown_name
+    from shoal.registry import find_world, world_names
+
+    if verb in VERBS:
+        return importlib.import_module(VERBS[verb][0]).main(argv) or 0
+    world = find_world(verb)
+    if world is None:
+        raise unknown_name("verb", verb, [*VERBS, *world_names()], "`shoal --help`")
+    if not argv or argv[0] in ("-h", "--help"):
+        print(f"{world.name}: {world.summary}\n")
+        print(table_of({name: command.summary for name, command in world.commands.items()}, f"shoal {world.name}"))
+        print(f"\n`shoal train {world.name} --help` shows its options.")
+        return 0
+    if argv[0] not in world.commands:
+        raise unknown_name("verb", argv[0], world.commands, f"`shoal {world.name} --help`", f"of {world.name}")
+    return run_command(world.commands[argv[0]].verb, argv[1:], f"shoal {world.name} {argv[0]}")
+
+
+def run_command(path: str, argv: list[str], prog: str) -> int:
+    """Read the options of the `Verb` at `path` ("module:NAME") from `argv`, and run it."""
+    from shoal.cli.options import Flags, filled
+    from shoal.registry import load
+
+    verb = load(path)
+    flags = Flags(prog, inspect.getdoc(verb.options) or "")
+    flags.add(verb.options)
+    return verb.run(filled(verb.options, flags.read(argv).get("", {}), prog))

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-import importlib
+from shoal.cli import run_command, table_of
+from shoal.errors import MissingExtra, unknown_name
+from shoal.registry import worlds
+from shoal.world import Command, World
 
-from shoal.bench.suites import SUITES
-from shoal.errors import unknown_name
+
+def suites() -> dict[str, Command]:
+    """The general suites, then those of the worlds. They come with the source, not with an installed wheel."""
+    try:
+        from shoal.bench.suites import SUITES
+    except ImportError:
+        raise MissingExtra(
+            "The benchmarks come with Shoal's source and not with the installed package: run them in a clone of it."
+        ) from None
+    doors = [world for world in worlds().values() if isinstance(world, World)]
+    return {**SUITES, **{name: suite for world in doors for name, suite in world.benchmarks.items()}}
 
 
 def usage() -> str:
     """The text of `shoal bench --help`."""
-    width = max(map(len, SUITES))
-    lines = [f"  shoal bench {name:<{width}}  {help_line}" for name, (_, help_line) in SUITES.items()]
     title = "Measure Shoal and the peers installed here, interleaved in one run."
     closing = "`shoal bench` alone gives a first impression in under a minute; `shoal bench SUITE --help` has more."
-    return "\n".join([title, "", "Suites:", *lines, "", closing])
+    table = table_of({name: suite.summary for name, suite in suites().items()}, "shoal bench")
+    return "\n".join([title, "", "Suites:", table, "", closing])
 
 
 def main(argv: list[str]) -> int:
@@ -22,11 +33,12 @@ def main(argv: list[str]) -> int:
     if argv and argv[0] in ("-h", "--help"):
         print(usage())
         return 0
+    known = suites()
     if not argv:
         from shoal.bench.step.suite import run_short
 
         run_short({})
         return 0
-    if argv[0] not in SUITES:
-        raise unknown_name("suite", argv[0], SUITES, "`shoal bench --help`")
-    return importlib.import_module(SUITES[argv[0]][0]).run(argv[1:])
+    if argv[0] not in known:
+        raise unknown_name("suite", argv[0], known, "`shoal bench --help`")
+    return run_command(known[argv[0]].verb, argv[1:], f"shoal bench {argv[0]}")

@@ -1,4 +1,4 @@
-"""`shoal envs`: the worlds that come with Shoal."""
+"""`shoal envs`: the worlds that can be named here."""
 
 from __future__ import annotations
 
@@ -7,23 +7,27 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class EnvsArgs:
-    """List the worlds that come with Shoal. Any Gymnasium id and any "package.module:Class" can be used as well."""
+    """List the worlds that come with Shoal or are installed beside it.
+
+    Any Gymnasium id and any "package.module:Class" can be used as well.
+    """
 
 
 def main(argv: list[str]) -> int:
     """Print the registry as a table."""
-    import tyro
     from rich.console import Console
     from rich.table import Table
 
-    from shoal.registry import WORLDS
+    from shoal.cli.options import parse
+    from shoal.registry import worlds
+    from shoal.world import World
 
-    tyro.cli(EnvsArgs, args=argv, prog="shoal envs")
+    parse(EnvsArgs, argv, "shoal envs")
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("world", "Gymnasium id", "what it is"):
         table.add_column(heading, overflow="fold")
-    for world in WORLDS.values():
-        table.add_row(world.name, world.gym_id, world.summary)
+    for name, world in worlds().items():
+        table.add_row(name, *((world.gym_id, world.summary) if isinstance(world, World) else ("", str(world))))
     console = Console()
     console.print(table)
     console.print(

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from tyro.conf import Positional, arg
-
-from shoal.cli.options import options_note, parse, split_world_options, world_options
+from shoal.cli.options import Flags, filled
 from shoal.errors import ConfigError
-from shoal.registry import resolve
+from shoal.options import Flag, Values
+from shoal.registry import as_world
+
+PROG = "shoal rllib"
 
 
 @dataclass(frozen=True)
 class RllibCommand:
     """Train with RLlib's PPO on a batch of environments. All sizes are environment samples."""
 
-    world: Annotated[str, Positional, arg(metavar="WORLD")]
+    world: Annotated[str, Flag("WORLD", positional=True)]
     """A world of Shoal (`shoal envs` lists them), or your own environment as package.module:Class."""
     mode: Literal["auto", "vec", "packed_vec", "columnar"] = "auto"
     """How RLlib sees the environments: each by itself, all as one, or through Shoal's own env runner."""
@@ -34,40 +36,43 @@ class RllibCommand:
     """Passes over the samples of an iteration."""
     lr: float = 3e-4
     """Learning rate."""
-    env_runners: int = 0
+    num_env_runners: int = 0
     """Remote env runners; 0 samples in this process."""
-    learners: int = 0
+    num_learners: int = 0
     """Remote learners; 0 learns in this process."""
+    num_gpus_per_learner: float = 0
+    """GPUs of each learner, e.g. 1 or 0.5; 0 learns on the CPU. Env runners stay on the CPU."""
     seed: int = 0
     """Everything random follows from this."""
     eval_every: int = 0
     """Iterations between evaluations; 0 never evaluates."""
     eval_episodes: int = 20
     """Episodes of one evaluation."""
-    checkpoint: Annotated[Path | None, arg(metavar="DIR")] = None
+    checkpoint: Annotated[Path | None, Flag("DIR")] = None
     """Where to save RLlib's checkpoint at the end."""
-    restore: Annotated[Path | None, arg(metavar="DIR")] = None
+    restore: Annotated[Path | None, Flag("DIR")] = None
     """A checkpoint to begin with; it may be of another mode or number of environments."""
-    ray_address: Annotated[str | None, arg(metavar="HOST:PORT")] = None
+    ray_address: Annotated[str | None, Flag("HOST:PORT")] = None
     """A running Ray cluster; none starts Ray on this machine."""
-    out: Annotated[Path | None, arg(metavar="FILE")] = None
+    out: Annotated[Path | None, Flag("FILE")] = None
     """Write the lines here as JSON."""
 
 
 def main(argv: list[str]) -> int:
     """`shoal rllib WORLD [OPTIONS]`."""
-    world = argv[0] if argv and not argv[0].startswith("-") else None
-    known = {}
-    if world is not None:
-        resolve(world)  # an unknown one is named before anything else happens
-        known = world_options(world, RllibCommand)
-    argv, options = split_world_options(argv, known)
-    command = parse(RllibCommand, argv, "shoal rllib", None, options_note(world, known) if world else "")
+    flags = Flags(PROG, inspect.getdoc(RllibCommand) or "")
+    flags.add(RllibCommand)
+    if argv and not argv[0].startswith("-"):
+        world = as_world(argv[0])
+        flags.add(world.options, world.name, "env")
+    tables = flags.read(argv)
+    command, options = filled(RllibCommand, tables.get("", {}), PROG), tables.get("env", {})
     if command.iterations < 1:
-        raise ConfigError(f"--iterations {command.iterations} leaves nothing to do. It must be at least 1.")
+        raise ConfigError(f"--iterations must be at least 1, not {command.iterations}.")
     from shoal.cluster.start import use_ray
 
-    cpus = 1 + command.env_runners + command.learners
+    check_gpus(command)
+    cpus = 1 + command.num_env_runners + command.num_learners
     with use_ray(command.ray_address, cpus, "`shoal rllib`"):
         rows = train(command, options)
     if command.out is not None:
@@ -75,14 +80,30 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def train(command: RllibCommand, options: dict[str, Any]) -> list[dict[str, float]]:
+def check_gpus(command: RllibCommand) -> None:
+    """`ConfigError` for GPUs that this machine does not have; a cluster is asked by Ray."""
+    if command.num_gpus_per_learner < 0:
+        raise ConfigError(f"--num-gpus-per-learner must be at least 0, not {command.num_gpus_per_learner:g}.")
+    if command.num_gpus_per_learner and command.ray_address is None:
+        import torch
+
+        needed, present = command.num_gpus_per_learner * max(1, command.num_learners), torch.cuda.device_count()
+        if needed > present:
+            raise ConfigError(
+                f"--num-gpus-per-learner {command.num_gpus_per_learner:g} needs {needed:g} GPU(s), but torch sees "
+                f"{present} here. Use 0, or a cluster with --ray-address."
+            )
+
+
+def train(command: RllibCommand, options: Values) -> list[dict[str, float]]:
     """Build, restore, iterate, save; returns what was printed."""
     from shoal.bridges.rllib import ppo_config
 
     config = ppo_config(
         command.world, mode=command.mode, num_envs=command.num_envs, train_batch_size=command.train_batch_size,
-        minibatch_size=command.minibatch_size, num_epochs=command.epochs, num_env_runners=command.env_runners,
-        num_learners=command.learners, seed=command.seed, evaluate_every=command.eval_every,
+        minibatch_size=command.minibatch_size, num_epochs=command.epochs, num_env_runners=command.num_env_runners,
+        num_learners=command.num_learners, num_gpus_per_learner=command.num_gpus_per_learner, seed=command.seed,
+        evaluate_every=command.eval_every,
         evaluation_episodes=command.eval_episodes, options=options, lr=command.lr,
     )  # fmt: skip
     algo = config.build_algo()
@@ -106,8 +127,11 @@ def train(command: RllibCommand, options: dict[str, Any]) -> list[dict[str, floa
 def restore(algo: Any, path: Path) -> None:
     """Weights, optimiser and counters of a checkpoint. Environments begin new episodes: RLlib does not save them."""
     if not (path / "rllib_checkpoint.json").is_file():
-        raise ConfigError(f"{path} is no checkpoint of RLlib: it has no rllib_checkpoint.json.")
+        raise ConfigError(f"{path} is not a checkpoint of RLlib: it has no rllib_checkpoint.json.")
+    from shoal.bridges.rllib.timing import time_each_iteration
+
     algo.restore_from_path(str(path.absolute()))
+    time_each_iteration(metrics_logger=algo.metrics)
 
 
 def row_of(result: dict[str, Any], evaluated: bool) -> dict[str, float]:

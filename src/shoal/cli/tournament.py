@@ -5,27 +5,31 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
-
-from tyro.conf import Positional, arg
+from typing import TYPE_CHECKING, Annotated, Any
 
 from shoal.cli.options import parse
 from shoal.errors import ConfigError
+from shoal.options import Flag
+from shoal.registry import as_world, worlds
+from shoal.world import World
+
+if TYPE_CHECKING:
+    from shoal.training.lab import Tournament
 
 
 @dataclass(frozen=True)
 class TournamentCommand:
     """Let runs, stored policies and bots of a world for two play a round robin; print and draw who beats whom."""
 
-    entrants: Annotated[Positional[tuple[str, ...]], arg(metavar="RUN|NAME")]
+    entrants: Annotated[tuple[str, ...], Flag("RUN|NAME", positional=True)]
     """Run folders, stored policies (.safetensors), or bots of the world, e.g. weak strong."""
-    world: str = "hockey"
-    """The world in which they meet."""
+    world: str | None = None
+    """The world in which they meet; the first that has tournaments if none is named."""
     games: int = 200
     """Games of every pair; both sides begin equally often."""
     seed: int = 0
     """Which games."""
-    out: Annotated[str, arg(metavar="FILE")] = "tournament.html"
+    out: Annotated[str, Flag("FILE")] = "tournament.html"
     """The page with the win matrix and the ratings; the numbers are written beside it as JSON."""
 
 
@@ -33,19 +37,27 @@ def main(argv: list[str]) -> int:
     """`shoal tournament RUN RUN ... [OPTIONS]`."""
     command = parse(TournamentCommand, argv, "shoal tournament")
 
-    from shoal.training.beside import world_part
-
-    find, play, name_of = (world_part(command.world, "tournament", n) for n in ("find_entrant", "play", "name_of"))
-    if play is None:
-        raise ConfigError(f"{command.world} is no world for two, so there are no tournaments in it.")
-    names = [name_of(name) for name in command.entrants]
+    world, tournament = _tournament(command.world)
+    names = [tournament.name_of(name) for name in command.entrants]
     if len(set(names)) < len(names):
         raise ConfigError(f"Somebody takes part twice among {', '.join(names)}. Name everybody once.")
-    entrants = {name: find(entrant) for name, entrant in zip(names, command.entrants, strict=True)}
-    result = play(entrants, command.games, command.seed)
+    entrants = {name: tournament.find_entrant(entrant) for name, entrant in zip(names, command.entrants, strict=True)}
+    result = tournament.play(entrants, command.games, command.seed)
     print(as_text(result))
-    _write(command, result)
+    _write(command, world.name, result)
     return 0
+
+
+def _tournament(name: str | None) -> tuple[World, Tournament]:
+    """The world named, or the first that has tournaments, and its tournaments."""
+    from shoal.training.lab import lab_of
+
+    candidates = [as_world(name)] if name else [each for each in worlds().values() if isinstance(each, World)]
+    for world in candidates:
+        make = lab_of(world).tournament
+        if make is not None:
+            return world, make()
+    raise ConfigError(f"{name or 'No world here'} is not a world for two, so there are no tournaments in it.")
 
 
 def as_text(result: Any) -> str:
@@ -80,7 +92,7 @@ def section_of(result: Any) -> Any:
     )
 
 
-def _write(command: TournamentCommand, result: Any) -> None:
+def _write(command: TournamentCommand, world: str, result: Any) -> None:
     from shoal.report.page import render_page
     from shoal.report.run_report import write_report
     from shoal.report.sections import add_section
@@ -95,7 +107,7 @@ def _write(command: TournamentCommand, result: Any) -> None:
         "ratings": [dict(zip(("name", "shown", "mu", "sigma"), row, strict=True)) for row in result.ratings],
     }
     with explained(f"{page} could not be written", "Choose another --out."):
-        replace_file(page, render_page(command.world, "tournament", ", ".join(result.names), [section]))
+        replace_file(page, render_page(world, "tournament", ", ".join(result.names), [section]))
         replace_file(page.with_suffix(".json"), json.dumps(values, indent=1) + "\n")
     for run in map(Path, command.entrants):
         if (run / "metrics.jsonl").is_file():

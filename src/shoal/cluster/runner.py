@@ -4,41 +4,39 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
+from gymnasium.vector.utils import batch_space
 
-from shoal.training.clock import Clock
+from shoal.agents.ppo import PPO, Behaviour
+from shoal.agents.rollout import Ended, Rollout
+from shoal.agents.share import Share
+from shoal.cluster.infos import InfoKeeper, Kept
+from shoal.seeding import Seed
+from shoal.training.collect import Clock, collect
 from shoal.training.config import TrainConfig
-from shoal.training.hooks import Hooks
-from shoal.training.loop import named_leaves
+from shoal.training.hooks import Hooks, Reads
 from shoal.training.opening import make_agent, make_batch
-from shoal.training.rollout import Ended, Rollout, collect
+from shoal.trees import Tree, copy_tree, index_tree, map_tree, named_leaves
 from shoal.vector.batch import State
-from shoal.vector.seeding import LaneSeed
-from shoal.vector.spaces import copy_tree, index_tree
-
-Tree = Any
-Weights = dict[str, np.ndarray]
-PARTS = ("network.", "obs_normaliser.", "generator")
-"""What of an agent's state acting depends on."""
+from shoal.world import World
 
 
 @dataclass(frozen=True)
-class Share:
-    """Which lanes of the run a runner holds: `count` of `total`, beginning with lane `first`."""
+class Orders:
+    """How lanes are to be stepped from now on: everything that travels with the weights."""
 
-    number: int
-    first: int
-    count: int
-    total: int
-
-    @property
-    def lanes(self) -> slice:
-        return slice(self.first, self.first + self.count)
+    weights: dict[str, np.ndarray]
+    """The `acting_state` of the agent."""
+    behaviour: Behaviour | None
+    """Of PPO: how it explores."""
+    settings: Any
+    """Of the lanes: opponents, modes, queries. See `Batch.get_settings`."""
+    reads: Reads | None
+    """What the recorders of the run look at."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +54,7 @@ class Fragment:
     state: torch.Tensor | None
     last_state: torch.Tensor | None
     ended: list[Ended]
-    returns: list[float]
-    lengths: list[int]
+    infos: list[Kept]
     generator: np.ndarray
     """The random generator of the agent after the last step."""
     cpu_s: float
@@ -67,16 +64,12 @@ class Fragment:
 class Runner:
     """Collects fragments on request. Runs as a Ray actor; everything it needs to go on is in `get_state`."""
 
-    def __init__(self, world: Any, config: TrainConfig, network: Any, share: Share) -> None:
+    def __init__(self, world: World, config: TrainConfig, network: torch.nn.Module | None, share: Share) -> None:
         torch.set_num_threads(1)
         self.share, self.config = share, config
-        self.batch = make_batch(world, config, share.count)
-        self.agent = make_agent(config, self.batch, network)
-        # everyone draws for all lanes of the run and keeps its own rows: who collects does not change what is drawn
-        head = self.agent.head
-        head.draw_noise = partial(_draw_share, head.draw_noise, share)
+        self.batch = make_batch(world, config, share.count, share.first)
+        self.agent = make_agent(world, config, self.batch, network)
         self.rollout = Rollout(self.batch, self.agent)
-        self.version = -1
 
     def ready(self) -> str:
         """Answered once the runner is up: the node it is on."""
@@ -88,28 +81,52 @@ class Runner:
         """The process it runs in, for whoever watches over it."""
         return os.getpid()
 
-    def reset(self, seed: int, restarts: int) -> Tree:
-        """Begin new episodes; a replacement takes seeds that the run has not used. Returns the first observations."""
-        first = LaneSeed(seed + (restarts << 64), self.share.first)
-        self.batch.reset_into(self.rollout.step_buffers(self.rollout.num_steps - 1), seed=first)
-        if self.rollout.last_state is not None:
-            self.rollout.last_state = torch.zeros_like(self.rollout.last_state)
-        return copy_tree(index_tree(self.rollout.obs, self.rollout.num_steps))
+    def reset(self, seed: Seed | None, settings: Any) -> tuple[Tree, np.ndarray | None]:
+        """Begin new episodes, on this runner's lanes of the run's `seed` or going on with their random streams.
 
-    def collect(self, version: int, weights: Weights) -> Fragment:
-        """T steps of every lane with the weights of `version`, which are loaded unless they are here already."""
-        if version != self.version:
-            mine = self.agent.state_dict()
-            self.agent.load_state_dict(mine | {name: torch.tensor(array) for name, array in weights.items()})
-            self.version = version
-        rollout, began = self.rollout, time.process_time()
-        collect(self.batch, self.agent, rollout, Hooks(), Clock())
+        Returns the first observations and action masks.
+        """
+        self.batch.set_settings(settings)
+        mine = None if seed is None else replace(seed, first_lane=self.share.first)
+        self.batch.reset_into(self.rollout.step_buffers(self.rollout.num_steps - 1), seed=mine)
+        row = self._last_row()
+        return copy_tree(row["obs"]), copy_tree(row["action_mask"]) if "action_mask" in row else None
+
+    def collect(self, orders: Orders) -> Fragment:
+        """T steps of every lane."""
+        began = time.process_time()
+        self._obey(orders)
+        keeper, rollout = InfoKeeper(orders.reads), self.rollout
+        collect(self.batch, self.agent, rollout, Hooks(recorders=(keeper,)), Clock())
         return Fragment(
             rollout.obs, rollout.action, rollout.log_prob, rollout.value, rollout.reward, rollout.terminated,
             rollout.truncated, rollout.action_mask, rollout.state, rollout.last_state, rollout.ended,
-            rollout.episodes.returns, rollout.episodes.lengths, self.agent.generator.get_state().numpy(),
-            time.process_time() - began,
+            keeper.kept, self.agent.generator.get_state().numpy(), time.process_time() - began,
         )  # fmt: skip
+
+    def _obey(self, orders: Orders) -> None:
+        self.agent.load_acting_state({name: torch.tensor(array) for name, array in orders.weights.items()})
+        if isinstance(self.agent, PPO):
+            self.agent.behaviour = orders.behaviour
+        if self.agent.share is None:
+            self._find_rows()
+        self.batch.set_settings(orders.settings)
+
+    def _find_rows(self) -> None:
+        """How many rows the network needs to give the numbers of one process, found by trying."""
+        agent, share = self.agent, self.share
+        agent.share = share
+        if isinstance(agent, PPO) and agent.fast is not None:
+            return  # compiled code treats a row alike however many there are
+        space = batch_space(self.batch.single_observation_space, share.total)
+        space.seed(0)
+
+        def act(share: Share | None, obs: Tree) -> tuple[torch.Tensor, ...]:
+            agent.share = share
+            act = agent.act_batch(obs, deterministic=True)
+            return tuple(torch.nan_to_num(part) for part in (act.raw, act.log_prob, act.value))
+
+        agent.share = share.agreeing_with(act, map_tree(_moderate, space.sample()))
 
     def get_state(self) -> State:
         """The state of the lanes, and the row of the rollout that the next fragment begins with."""
@@ -123,22 +140,13 @@ class Runner:
         for name, leaf in named_leaves(self._last_row()):
             leaf[...] = torch.tensor(state[f"row.{name}"]) if isinstance(leaf, torch.Tensor) else state[f"row.{name}"]
 
-    def _last_row(self) -> dict[str, Any]:
+    def _last_row(self) -> dict[str, Tree]:
         rollout, last = self.rollout, self.rollout.num_steps
-        row = {"obs": index_tree(rollout.obs, last)}
-        if rollout.action_mask is not None:
-            row["action_mask"] = rollout.action_mask[last]
-        if rollout.last_state is not None:
-            row["state"] = rollout.last_state
-        return row
+        mask = None if rollout.action_mask is None else rollout.action_mask[last]
+        row = {"obs": index_tree(rollout.obs, last), "action_mask": mask, "state": rollout.last_state}
+        return {name: part for name, part in row.items() if part is not None}
 
 
-def acting_weights(agent: Any) -> Weights:
-    """What a runner needs of the learner's agent."""
-    state = agent.state_dict().items()
-    return {name: tensor.numpy() for name, tensor in state if name.startswith(PARTS)}
-
-
-def _draw_share(draw: Any, share: Share, count: int, generator: torch.Generator) -> torch.Tensor:
-    assert count == share.count
-    return draw(share.total, generator)[share.lanes]
+def _moderate(leaf: np.ndarray) -> np.ndarray:
+    """Numbers of a size that networks are made for; spaces without bounds have any."""
+    return np.clip(leaf, -10, 10) if leaf.dtype.kind == "f" else leaf

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from types import ModuleType
 
 from shoal.cluster.probe import speaks_grpc
 from shoal.errors import ConfigError, RunError, missing_extra
@@ -18,7 +18,7 @@ CONNECT_S = 5.0
 _MEGABYTE = 2**20
 
 
-def import_ray(purpose: str) -> Any:
+def import_ray(purpose: str) -> ModuleType:
     """The `ray` module, or `MissingExtra`."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # must be there before Ray starts anything
     try:
@@ -29,7 +29,7 @@ def import_ray(purpose: str) -> Any:
 
 
 @contextmanager
-def use_ray(address: str | None, num_cpus: int, purpose: str, fragment_bytes: int = 0) -> Iterator[Any]:
+def use_ray(address: str | None, num_cpus: int, purpose: str, fragment_bytes: int = 0) -> Iterator[ModuleType]:
     """Ray for the length of a `with`: the running one, the cluster at `address`, or one of our own without one."""
     ray = import_ray(purpose)
     if ray.is_initialized():
@@ -49,9 +49,8 @@ def use_ray(address: str | None, num_cpus: int, purpose: str, fragment_bytes: in
 def start_local(num_cpus: int, fragment_bytes: int = 0) -> Iterator[None]:
     """A Ray on loopback with `num_cpus` logical CPUs (they may exceed the cores), gone after the `with`."""
     ray = import_ray("Running on Ray")
-    folder = tempfile.mkdtemp(
-        prefix="shoal-ray-", dir="/tmp" if os.path.isdir("/tmp") else None
-    )  # sockets: short names
+    short = "/tmp" if os.path.isdir("/tmp") else None  # names of sockets must be
+    folder = tempfile.mkdtemp(prefix="shoal-ray-", dir=short)
     options = {
         "address": "local",
         "num_cpus": num_cpus,
@@ -70,7 +69,7 @@ def start_local(num_cpus: int, fragment_bytes: int = 0) -> Iterator[None]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _start(ray: Any, options: dict[str, Any]) -> None:
+def _start(ray: ModuleType, options: dict[str, object]) -> None:
     """`ray.init`, once more if Ray's own processes did not come up within the half minute that it gives them."""
     try:
         ray.init(**options)
@@ -103,13 +102,13 @@ def connect(address: str) -> None:
 def _check_server(address: str) -> None:
     host, _, port = address.rpartition(":")
     if not host or not port.isdigit():
-        raise ConfigError(f"--ray-address {address!r} is no address. Use HOST:PORT, or auto.")
+        raise ConfigError(f"--ray-address {address!r} is not an address. Use HOST:PORT, or auto.")
     try:
         is_ray = os.environ.get("RAY_USE_TLS", "0") != "0" or speaks_grpc(host, int(port), CONNECT_S)
     except OSError as error:
         raise ConfigError(f"Nobody answers at {address!r} ({error.strerror or error}). {_REMEDY}") from None
     if not is_ray:
-        raise ConfigError(f"What answers at {address!r} is no Ray cluster. {_REMEDY}")
+        raise ConfigError(f"What answers at {address!r} is not a Ray cluster. {_REMEDY}")
 
 
 _REMEDY = "Start a cluster with `ray start --head`, or leave --ray-address out."

@@ -4,38 +4,66 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, cast
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from shoal.errors import ConfigError
-from shoal.report.page import render_page, renderer_script
+from shoal.errors import ConfigError, RunError
+from shoal.options import fit
+from shoal.report.page import render_page
 from shoal.report.sections import Section
-from shoal.training.acting import Actor
-from shoal.training.files import explained, replace_file
+from shoal.seeding import Seed
+from shoal.training.files import explained, read_table, replace_file
+from shoal.training.lab import Policy
+from shoal.trees import Tree
 from shoal.vector.batch import Batch
 from shoal.vector.rendering import renderer_of
 
 MAX_STEPS = 1000
 
 
-def record_replay(batch: Batch, actor: Actor, seed: int, title: str, max_steps: int = MAX_STEPS) -> dict[str, Any]:
+class Lane(TypedDict):
+    """One episode. Frames are one more than actions and rewards."""
+
+    lane: int
+    frames: list[Any]  # as the renderer makes them
+    actions: list[Any]
+    rewards: list[float]
+    end: str  # "terminated", "truncated" or "cut"
+
+
+class Replay(TypedDict):
+    """What the player and the video read; as JSON in `replays/`."""
+
+    title: str
+    renderer: str
+    script: str
+    fps: float
+    meta: dict[str, Any]
+    lanes: list[Lane]
+
+
+def record_replay(batch: Batch, actor: Policy, seed: int | Seed, title: str, max_steps: int = MAX_STEPS) -> Replay:
     """One episode of every lane. `batch` must have autoreset off, so that the last state of an episode can be seen.
 
     A lane that is still going after `max_steps` is cut there.
     """
+    from shoal.training.acting import Actor  # loads torch, which showing a replay does not need
+
     if batch.metadata["autoreset_mode"] != AutoresetMode.DISABLED:
         raise ConfigError("Replays need a batch with autoreset_mode='disabled', which shows how an episode ends.")
     renderer = renderer_of(batch)
     of_agent = renderer.frames_of_agent
 
-    def look(obs: Any) -> list[Any]:
-        return renderer.frames(batch, obs) if of_agent is None else of_agent(batch, obs, actor.agent)
+    def look(obs: Tree) -> list[Any]:
+        if of_agent is None or not isinstance(actor, Actor):
+            return renderer.frames(batch, obs)
+        return of_agent(batch, obs, actor.agent)
 
     obs, info = batch.reset(seed=seed)
     actor.forget(np.ones(batch.num_envs, np.bool_))
-    lanes: list[dict[str, Any]] = [
+    lanes: list[Lane] = [
         {"lane": lane, "frames": [frame], "actions": [], "rewards": [], "end": "cut"}
         for lane, frame in enumerate(look(obs))
     ]
@@ -67,7 +95,7 @@ def record_replay(batch: Batch, actor: Actor, seed: int, title: str, max_steps: 
     }
 
 
-def save_replay(run: Path, step: int, replay: dict[str, Any]) -> Path:
+def save_replay(run: Path, step: int, replay: Replay) -> Path:
     """Write `replays/step_{step}.json` into a run folder."""
     path = run / "replays" / f"step_{step}.json"
     with explained(f"{path} could not be written", "Make room or choose another --runs-dir."):
@@ -76,15 +104,34 @@ def save_replay(run: Path, step: int, replay: dict[str, Any]) -> Path:
     return path
 
 
-def replay_section(replays: list[dict[str, Any]], note: str) -> Section:
+def read_replay(path: Path) -> Replay:
+    """What `save_replay` wrote; a `RunError` names what of it cannot be drawn."""
+    values = read_table(path)
+    shapes: dict[str, object] = {
+        "title": str, "renderer": str, "script": str, "fps": float, "meta": dict[str, Any],
+        "lanes": list[dict[str, Any]],
+    }  # fmt: skip
+    try:
+        replay = {name: fit(values.get(name), hint, name) for name, hint in shapes.items()}
+        for i, lane in enumerate(replay["lanes"]):
+            for name in ("frames", "actions", "rewards"):
+                fit(lane.get(name), list[Any], f"lanes[{i}].{name}")
+            fit(lane["rewards"], list[float], f"lanes[{i}].rewards")
+    except ConfigError as error:
+        raise RunError(f"{path}: {error}") from error
+    return cast(Replay, replay)
+
+
+def replay_section(replays: list[Replay], note: str) -> Section:
     """A section with the player; the drawing code of the worlds comes along once."""
-    scripts = {r["renderer"]: renderer_script(r["renderer"], r["script"]) for r in replays if r["script"]}
+    drawings = {replay["renderer"]: replay["script"].strip() for replay in replays if replay["script"]}
+    scripts = {name: f"Shoal.renderers[{json.dumps(name)}] = {script};" for name, script in drawings.items()}
     shown = [{key: value for key, value in replay.items() if key != "script"} for replay in replays]
     blocks = [{"kind": "replay", "size": "wide", "replays": shown}] if replays else []
     return Section("Replay", blocks, note, scripts)
 
 
-def play_page(path: Path, replay: dict[str, Any]) -> Path:
+def play_page(path: Path, replay: Replay) -> Path:
     """Write a page with nothing but the player."""
     note = "Click a lane to enlarge it; space plays, arrows step."
     with explained(f"{path} could not be written", "Check the permissions of the folder."):

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import json
+import re
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from shoal.reading import is_number, parse_json
 from shoal.report import sections as build
 from shoal.report.page import render_page
-from shoal.report.replay import replay_section
+from shoal.report.replay import read_replay, replay_section
 from shoal.report.sections import Section, load_sections
-from shoal.training.files import explained, read_json, replace_file
-from shoal.training.metrics import PHASES, Row, read_rows
+from shoal.training.files import explained, read_table, replace_file
+from shoal.training.lab import Headline
+from shoal.training.metrics import CPU_CORES, PHASES, Row, numbers, read_evaluations, read_rows
+from shoal.training.run import read_headlines
 
 HEADLINE = ("rollout/ep_rew_mean", "rollout/ep_len_mean")
 PHASE_COLORS = (0, 6, 1, 3, 7)
@@ -23,20 +25,21 @@ MAX_REPLAYS = 5
 
 def write_report(run: Path) -> Path:
     """Write `report.html` into the run folder and return its path."""
-    config, system = read_json(run / "config.json"), read_json(run / "system.json")
-    rows = read_rows(run / "metrics.jsonl")
+    config, system = read_table(run / "config.json"), read_table(run / "system.json")
+    rows = [{**numbers(row), **_texts(row)} for row in read_rows(run / "metrics.jsonl")]
     names = {name for row in rows for name in row}
-    evaluations = read_rows(run / "evaluations.jsonl") if (run / "evaluations.jsonl").exists() else []
+    evaluations = read_evaluations(run)
+    algo = config.get("algo")
     page = render_page(
-        config["world"],
-        config["algo"]["name"],
+        str(config.get("world", "?")),
+        str(algo.get("name", "?") if isinstance(algo, dict) else algo),
         f"{run.name} · {_began(run)}",
         [
-            _overview(rows, evaluations),
+            _overview(rows, evaluations, read_headlines(run)),
             _curves(rows, names),
             _evaluation(evaluations, rows, names),
             _replays(run),
-            _time(rows),
+            _time(rows, system.get("cores")),
             _learner(rows, names),
             *load_sections(run),
             _setup(run, config, system),
@@ -47,20 +50,22 @@ def write_report(run: Path) -> Path:
     return run / "report.html"
 
 
-def _overview(rows: list[Row], evaluations: list[Row]) -> Section:
+def _overview(rows: list[Row], evaluations: list[Row], headlines: list[Headline]) -> Section:
     if not rows:
-        return Section(
-            "Overview", [build.text("", "No metrics yet: the run has not finished an iteration.", size="wide")]
-        )
+        nothing = "No metrics yet: the run has not finished an iteration."
+        return Section("Overview", [build.text("", nothing, size="wide")])
     last = rows[-1]
-    items: list[tuple[str, Any]] = [("environment steps", last["step"])]
+    items: list[tuple[str, object]] = [("environment steps", last["step"])]
+    items += [("phase", last["phase"])] if "phase" in last else []
+    latest = {key: value for row in rows for key, value in numbers(row).items()}
+    items += [(h.label, format(latest[h.key], h.form)) for h in headlines if h.key in latest]
     if evaluations:
         items.append(("evaluation return, latest", evaluations[-1]["mean"]))
-    if "rollout/ep_rew_mean" in last:
-        items.append(("training return, last 100", last["rollout/ep_rew_mean"]))
-        items.append(("episodes", last["rollout/episodes"]))
-    items.append(("training time", _duration(last["time/time_elapsed"])))
-    items.append(("steps per second, mean", last["step"] / max(last["time/time_elapsed"], 1e-9)))
+    named = {"rollout/ep_rew_mean": "training return, last 100", "rollout/episodes": "episodes"}
+    items += [(label, last[key]) for key, label in named.items() if key in last]
+    if "time/time_elapsed" in last:
+        items.append(("training time", _duration(last["time/time_elapsed"])))
+        items.append(("steps per second, mean", last["step"] / max(last["time/time_elapsed"], 1e-9)))
     return Section("Overview", [build.stats(items)])
 
 
@@ -74,8 +79,9 @@ def _curves(rows: list[Row], names: set[str]) -> Section:
 
 def _learner(rows: list[Row], names: set[str]) -> Section:
     """Everything else that was logged; what never changed is a note, not a curve."""
-    keys = sorted(name for name in names if not name.startswith(("rollout/", "time/", "eval/")) and name != "step")
-    values = {key: {row[key] for row in rows if row.get(key) is not None} for key in keys}
+    elsewhere = ("rollout/", "time/", "eval/", "step", "phase")
+    keys = sorted(name for name in names if not name.startswith(elsewhere))
+    values = {key: {row[key] for row in rows if is_number(row.get(key))} for key in keys}
     constant = [key for key in keys if len(rows) > 1 and len(values[key]) == 1]
     note = ", ".join(f"{key} {next(iter(values[key])):.4g}" for key in constant)
     blocks = [block for key in keys if key not in constant and (block := _curve(rows, key, "third"))]
@@ -83,7 +89,7 @@ def _learner(rows: list[Row], names: set[str]) -> Section:
 
 
 def _curve(rows: list[Row], key: str, size: str) -> build.Block | None:
-    points = [(row["step"], row[key]) for row in rows if row.get(key) is not None]
+    points = [(row["step"], row[key]) for row in rows if is_number(row.get(key))]
     if not points:
         return None
     x, y = zip(*points, strict=True)
@@ -112,22 +118,24 @@ def _evaluation(evaluations: list[Row], rows: list[Row], names: set[str]) -> Sec
 
 
 def _replays(run: Path) -> Section:
-    paths = sorted((run / "replays").glob("step_*.json"), key=lambda path: int(path.stem.split("_")[1]))
+    numbered = (re.fullmatch(r"step_(\d+)", path.stem) for path in (run / "replays").glob("step_*.json"))
+    steps = sorted(int(match[1]) for match in numbered if match)
+    paths = [run / "replays" / f"step_{step}.json" for step in steps]
     if len(paths) > MAX_REPLAYS:  # the first, the last, and some between
         paths = [paths[i] for i in np.linspace(0, len(paths) - 1, MAX_REPLAYS).round().astype(int)]
-    replays = [read_json(path) for path in paths]
+    replays = [read_replay(path) for path in paths]
     note = "What the policy does, recorded during evaluation. Click a lane to enlarge it; space plays, arrows step."
     return replay_section(replays, note)
 
 
-def _time(rows: list[Row]) -> Section:
-    timed = [row for row in rows if "time/fps" in row]
+def _time(rows: list[Row], cores: int | None) -> Section:
+    timed = [row for row in rows if is_number(row.get("time/fps"))]
     if not timed:
         return Section("Where the time went", [])
     x = [row["step"] for row in timed]
     blocks = [build.lines("environment steps per second", [build.series("steps/s", x, [r["time/fps"] for r in timed])])]
     blocks[0] |= {"zero": True, "smooth": True}
-    seconds = np.array([[row.get(f"time/{phase}", 0.0) or 0.0 for phase in PHASES] for row in timed])  # [N, phases]
+    seconds = np.array([[numbers(row).get(f"time/{phase}", 0.0) for phase in PHASES] for row in timed])  # [N, phases]
     if seconds.any():
         items = [
             {"name": name, "value": float(value), "color": color}
@@ -137,11 +145,24 @@ def _time(rows: list[Row]) -> Section:
         over_time = dict(zip(PHASES, part.T, strict=True))
         blocks.append(build.shares("share of each iteration", x, over_time, PHASE_COLORS))
         blocks.insert(0, build.parts("whole run", items, "s", size="wide"))
-    return Section("Where the time went", blocks)
+    used = [(row[CPU_CORES], sum(times)) for row, times in zip(timed, seconds, strict=True) if CPU_CORES in row]
+    if not used:
+        return Section("Where the time went", blocks)
+    blocks.append(_curve(timed, CPU_CORES, "half") or {})
+    blocks[-1] |= {"title": "processors in use", "zero": True}
+    mean = np.average([use for use, _ in used], weights=[max(seconds, 1e-9) for _, seconds in used])
+    of = "" if cores is None else f" of {cores}"
+    return Section("Where the time went", blocks, f"{mean:.2f}{of} processors were in use on average.")
 
 
-def _setup(run: Path, config: dict[str, Any], system: dict[str, Any]) -> Section:
-    command = (run / "command.txt").read_text().strip() if (run / "command.txt").exists() else ""
+def _texts(row: Row) -> dict[str, str]:
+    """The values of a row that are texts."""
+    return {name: value for name, value in row.items() if isinstance(value, str)}
+
+
+def _setup(run: Path, config: dict[str, object], system: dict[str, object]) -> Section:
+    path = run / "command.txt"
+    command = path.read_text(errors="replace").strip() if path.is_file() else ""
     blocks = [build.text("command", command, size="wide")] if command else []
     blocks += [build.fields("configuration", config), build.fields("system", system)]
     return Section("Configuration and system", blocks, "`shoal train --config config.json` repeats this run.")
@@ -150,10 +171,11 @@ def _setup(run: Path, config: dict[str, Any], system: dict[str, Any]) -> Section
 def _began(run: Path) -> str:
     """When the run began, from the monitor's first line."""
     try:
-        first = (run / "monitor.csv").open().readline()
-        return time.strftime("%Y-%m-%d %H:%M", time.localtime(json.loads(first.lstrip("#"))["t_start"]))
-    except (OSError, ValueError, KeyError):
-        return ""
+        with (run / "monitor.csv").open() as file:
+            head = parse_json(file.readline().lstrip("#"))
+        return time.strftime("%Y-%m-%d %H:%M", time.localtime(head["t_start"]))
+    except (OSError, ValueError, LookupError, TypeError, OverflowError):
+        return ""  # a report without a date is better than none
 
 
 def _duration(seconds: float) -> str:

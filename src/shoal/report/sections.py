@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from shoal.errors import ConfigError
-from shoal.training.files import read_json, replace_file
+from shoal.training.files import read_record, replace_file
 
 Block = dict[str, Any]
+Reduce = Callable[[np.ndarray], float]
 MAX_POINTS = 600
 """Points of a drawn curve: more than a card has pixels to show."""
 
@@ -38,103 +40,97 @@ class Section:
         return re.sub(r"\W+", "-", self.title.lower()).strip("-")
 
 
-def series(name: str, x: Any, y: Any, low: Any = None, high: Any = None, color: int | None = None) -> Block:
-    """One curve, [N] each; `low` and `high` bound its interval.
+def series(
+    name: str,
+    x: ArrayLike,
+    y: ArrayLike,
+    low: ArrayLike | None = None,
+    high: ArrayLike | None = None,
+    color: int | None = None,
+    faint: bool = False,
+) -> Block:
+    """One curve, [N] each; `low` and `high` bound its interval. A `faint` one stands behind others, without a name.
 
     A long curve becomes means over stretches of it, with the extremes of each stretch drawn faintly around them.
     """
-    x, y = np.asarray(x, float), np.asarray(y, float)
+    columns: dict[str, tuple[ArrayLike, Reduce]] = {"x": (x, np.mean), "y": (y, np.mean)}
+    if low is not None and high is not None:
+        columns |= {"low": (low, np.min), "high": (high, np.max)}
+    elif np.size(x) > MAX_POINTS and not faint:
+        columns |= {"min": (y, np.min), "max": (y, np.max)}
     curve: Block = {"name": name} if color is None else {"name": name, "color": color}
-    if len(x) <= MAX_POINTS:
-        curve |= {"x": _numbers(x), "y": _numbers(y)}
-        if low is not None:
-            curve |= {"low": _numbers(np.asarray(low, float)), "high": _numbers(np.asarray(high, float))}
-        return curve
-    bounds = (y, y) if low is None else (np.asarray(low, float), np.asarray(high, float))
-    around = ("min", "max") if low is None else ("low", "high")
-    return curve | {
-        "x": _numbers(_stretches(x, np.mean)),
-        "y": _numbers(_stretches(y, np.mean)),
-        around[0]: _numbers(_stretches(bounds[0], np.min)),
-        around[1]: _numbers(_stretches(bounds[1], np.max)),
-    }
+    curve |= {"faint": True} if faint else {}
+    return curve | {key: _numbers(_stretches(values, reduce)) for key, (values, reduce) in columns.items()}
 
 
-def lines(title: str, curves: Sequence[Block], *, smooth: bool = False, zero: bool = False, **more: Any) -> Block:
+def lines(title: str, curves: Sequence[Block], *, smooth: bool = False, zero: bool = False, **more: object) -> Block:
     """Curves over environment steps (`x="..."` to say otherwise). `smooth` follows the page's slider."""
     return {"kind": "lines", "title": title, "series": list(curves), "smooth": smooth, "zero": zero, **more}
 
 
-def shares(title: str, xs: Any, parts: Mapping[str, Any], colors: Sequence[int] = (), **more: Any) -> Block:
+def dots(title: str, xs: ArrayLike, ys: ArrayLike, **more: object) -> Block:
+    """A dot for every pair of [N] and [N]; `x="..."` says what lies below."""
+    points = {"xs": _numbers(np.asarray(xs, float)), "ys": _numbers(np.asarray(ys, float))}
+    return {"kind": "dots", "title": title, **points, **more}
+
+
+def shares(
+    title: str, xs: ArrayLike, parts: Mapping[str, ArrayLike], colors: Sequence[int] = (), **more: object
+) -> Block:
     """Parts of a whole over time: [N] positions and [N] shares that sum to one."""
-    xs = np.asarray(xs, float)
-    curves: list[Block] = [series(name, xs, y) for name, y in parts.items()]
-    drawn = [{"name": curve["name"], "y": curve["y"]} for curve in curves]
+    positions = _numbers(_stretches(xs, np.mean))
+    drawn: list[Block] = [{"name": name, "y": _numbers(_stretches(y, np.mean))} for name, y in parts.items()]
     for curve, color in zip(drawn, colors, strict=False):
         curve["color"] = color
-    return {"kind": "shares", "title": title, "xs": curves[0]["x"], "series": drawn, **more}
+    return {"kind": "shares", "title": title, "xs": positions, "series": drawn, **more}
 
 
-def parts(title: str, items: Sequence[Block], unit: str = "", **more: Any) -> Block:
+def parts(title: str, items: Sequence[Block], unit: str = "", **more: object) -> Block:
     """One bar cut into `{"name", "value"}` items."""
     return {"kind": "parts", "title": title, "items": list(items), "unit": unit, **more}
 
 
-def bars(title: str, items: Sequence[Block], **more: Any) -> Block:
+def bars(title: str, items: Sequence[Block], **more: object) -> Block:
     """A bar for every `{"name", "value"[, "low", "high"]}`."""
     return {"kind": "bars", "title": title, "items": list(items), **more}
 
 
-def histogram(title: str, values: Any, bins: int = 24, **more: Any) -> Block:
+def histogram(title: str, values: ArrayLike, bins: int = 24, **more: object) -> Block:
     """How often values [N] occur."""
     counts, edges = np.histogram(np.asarray(values, float), bins)
-    return {
-        "kind": "histogram",
-        "title": title,
-        "counts": counts.tolist(),
-        "low": float(edges[0]),
-        "high": float(edges[-1]),
-        **more,
-    }
+    bounds = {"low": float(edges[0]), "high": float(edges[-1])}
+    return {"kind": "histogram", "title": title, "counts": counts.tolist(), **bounds, **more}
 
 
 def matrix(
-    title: str, rows: Sequence[str], columns: Sequence[str], values: Any, low: float, high: float, **more: Any
+    title: str, rows: Sequence[str], columns: Sequence[str], values: ArrayLike, low: float, high: float, **more: object
 ) -> Block:
     """Values [R, C] shaded from `low` to `high`; NaN is an empty cell. `percent=True` writes shares as percentages."""
-    cells = [_numbers(row) for row in np.asarray(values, float)]
-    bounds = {"low": low, "high": high}
-    return {
-        "kind": "matrix",
-        "title": title,
-        "rows": list(rows),
-        "columns": list(columns),
-        "values": cells,
-        **bounds,
-    } | more
+    cells = {"values": [_numbers(row) for row in np.asarray(values, float)], "low": low, "high": high}
+    return {"kind": "matrix", "title": title, "rows": list(rows), "columns": list(columns), **cells, **more}
 
 
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], **more: Any) -> Block:
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], **more: object) -> Block:
     """Rows of text and numbers."""
     return {"kind": "table", "title": title, "columns": list(columns), "rows": [list(row) for row in rows], **more}
 
 
-def fields(title: str, values: Mapping[str, Any], **more: Any) -> Block:
+def fields(title: str, values: Mapping[str, object], **more: object) -> Block:
     """Names and values, nested ones as groups."""
     return {"kind": "fields", "title": title, "fields": dict(values), **more}
 
 
-def stats(items: Sequence[tuple[str, Any]]) -> Block:
+def stats(items: Sequence[tuple[str, object]]) -> Block:
     """Large numbers in a row: (label, value) each."""
     return {"kind": "stats", "size": "wide", "items": [{"label": label, "value": value} for label, value in items]}
 
 
-def text(title: str, content: str, **more: Any) -> Block:
+def text(title: str, content: str, **more: object) -> Block:
     """Preformatted text."""
     return {"kind": "text", "title": title, "text": content, **more}
 
 
-def custom(title: str, draw: str, data: Mapping[str, Any], **more: Any) -> Block:
+def custom(title: str, draw: str, data: Mapping[str, object], **more: object) -> Block:
     """A block drawn by `Shoal.blocks[draw] = (block, card, tools) => ...`, which the section's `scripts` define."""
     return {"kind": "custom", "title": title, "draw": draw, **data, **more}
 
@@ -142,7 +138,7 @@ def custom(title: str, draw: str, data: Mapping[str, Any], **more: Any) -> Block
 def add_section(run: str | Path, name: str, section: Section) -> None:
     """Put a section into a run folder; `shoal report` shows it after its own. The same name replaces it."""
     if not re.fullmatch(r"[\w-]+", name):
-        raise ConfigError(f"The section name {name!r} is no plain word. Use letters, digits, _ and -.")
+        raise ConfigError(f"The section name {name!r} is not a plain word. Use letters, digits, _ and -.")
     folder = Path(run) / "sections"
     folder.mkdir(exist_ok=True)
     replace_file(folder / f"{name}.json", json.dumps(asdict(section)))
@@ -150,12 +146,15 @@ def add_section(run: str | Path, name: str, section: Section) -> None:
 
 def load_sections(run: Path) -> list[Section]:
     """The sections that tools have added to a run folder, by name."""
-    return [Section(**read_json(path)) for path in sorted((run / "sections").glob("*.json"))]
+    return [read_record(path, Section) for path in sorted((run / "sections").glob("*.json"))]
 
 
-def _stretches(values: np.ndarray, reduce: Callable[[np.ndarray], float]) -> np.ndarray:
-    """values [N] in MAX_POINTS stretches, each reduced to one number; NaN where a stretch has no finite value."""
-    parts = (part[np.isfinite(part)] for part in np.array_split(values, MAX_POINTS))
+def _stretches(values: ArrayLike, reduce: Reduce) -> np.ndarray:
+    """values [N], in MAX_POINTS stretches if they are more, each reduced to one number: NaN if none of it is finite."""
+    array = np.asarray(values, float)
+    if len(array) <= MAX_POINTS:
+        return array
+    parts = (part[np.isfinite(part)] for part in np.array_split(array, MAX_POINTS))
     return np.array([reduce(part) if len(part) else np.nan for part in parts])
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from shoal.errors import ConfigError, missing_extra
+from shoal.report.replay import Replay
 from shoal.training.files import explained
 from shoal.vector.rendering import Renderer
 
@@ -31,7 +31,7 @@ def check_video_path(path: Path) -> None:
         raise missing_extra(str(error.name), "video", f"A {path.suffix} video") from None
 
 
-def write_video(path: Path, replay: dict[str, Any], renderer: Renderer) -> Path:
+def write_video(path: Path, replay: Replay, renderer: Renderer) -> Path:
     """Draw every step of a replay, its lanes side by side, and write the video."""
     if renderer.image is None:
         raise ConfigError(
@@ -44,7 +44,7 @@ def write_video(path: Path, replay: dict[str, Any], renderer: Renderer) -> Path:
     return path
 
 
-def compose(replay: dict[str, Any], renderer: Renderer) -> Iterator[np.ndarray]:
+def compose(replay: Replay, renderer: Renderer) -> Iterator[np.ndarray]:
     """The picture of every step, [H, W, 3] uint8: lanes in a grid; one that has ended keeps its last picture."""
     assert renderer.image is not None
     lanes = replay["lanes"]

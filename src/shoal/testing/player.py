@@ -15,9 +15,25 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import concatenate, create_empty_array
 
-from shoal.testing.case import Case
 from shoal.testing.findings import Broken, calls
-from shoal.testing.trees import Tree, as_array, difference, keep, lane_of
+from shoal.testing.trees import as_array, demand_same, keep
+from shoal.trees import Tree, index_tree
+
+OUTCOME = ("obs", "reward", "terminated", "truncated")
+"""What `step` returns before the infos."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a property is tried on: drawn by hypothesis, and shrunk when the property fails on it."""
+
+    num_envs: int
+    num_steps: int
+    seed: int
+    action_seed: int
+
+    def __str__(self) -> str:
+        return f"num_envs={self.num_envs}, seed={self.seed}, {self.num_steps} steps of random actions"
 
 
 @dataclass
@@ -39,12 +55,7 @@ class Moment:
     @property
     def outcome(self) -> dict[str, Tree]:
         """Everything a twin must agree on."""
-        return {
-            "obs": self.obs,
-            "reward": self.reward,
-            "terminated": self.terminated,
-            "truncated": self.truncated,
-        }
+        return {name: getattr(self, name) for name in OUTCOME}
 
 
 @dataclass
@@ -73,14 +84,19 @@ class Player:
         with calls(f"reset(seed={self.case.seed})"):
             obs, info = self.env.reset(seed=self.case.seed)
         self.first_obs, self.first_info = keep(obs), info
-        self._mask = keep(info["action_mask"]) if "action_mask" in info else None
-        self._over = np.zeros(self.num_envs, np.bool_)
+        self._observe(info, np.zeros(self.num_envs, np.bool_))
         return self
 
-    @property
-    def over(self) -> np.ndarray:
-        """[B] lanes whose episode ended in the last step."""
-        return self._over
+    def reset_lanes(self, mask: np.ndarray) -> Tree:
+        """Begin new episodes in the lanes of `mask` [B]; returns the observations [B, ...] of all."""
+        with calls("reset(options={'reset_mask': ...})"):
+            obs, info = self.env.reset(options={"reset_mask": mask.copy()})
+        self._observe(info, np.zeros(self.num_envs, np.bool_))
+        return keep(obs)
+
+    def _observe(self, info: dict[str, Any], over: np.ndarray) -> None:
+        self._mask = keep(info["action_mask"]) if "action_mask" in info else None
+        self.over = over  # [B] lanes whose episode ended in the last step
 
     def play(self, num_steps: int | None = None) -> Player:
         """Step on, resetting ended lanes where the batch does not do it itself."""
@@ -90,54 +106,48 @@ class Player:
 
     def choose(self) -> Tree:
         """The next action of every lane. A lane whose action will be ignored draws none, so that modes stay alike."""
-        idle = self._over if self.mode is AutoresetMode.NEXT_STEP else np.zeros(self.num_envs, np.bool_)
-        self._reset_ended()
-        rows = [self._draw(lane, ignored=idle[lane]) for lane in range(self.num_envs)]
+        idle = self._idle()
+        if self.mode is AutoresetMode.DISABLED and self.over.any():
+            self.resets[len(self.moments)] = (self.over, self.reset_lanes(self.over))
+        rows = []
+        for lane, stream in enumerate(self._streams):
+            rows.append(stream.action(self._drawn[lane], None if self._mask is None else self._mask[lane]))
+            self._drawn[lane] += not idle[lane]
         return join(self.env.single_action_space, rows)
+
+    def _idle(self) -> np.ndarray:
+        """[B] lanes whose next step is a reset, whatever the action."""
+        return self.over if self.mode is AutoresetMode.NEXT_STEP else np.zeros(self.num_envs, np.bool_)
 
     def step(self, action: Tree) -> Moment:
         """One step with a given action."""
-        began = self._over if self.mode is AutoresetMode.NEXT_STEP else np.zeros(self.num_envs, np.bool_)
+        began = self._idle()
         with calls(f"step {len(self.moments) + 1} ({self.case})"):
             obs, reward, terminated, truncated, info = self.env.step(action)
         flags = keep(terminated), keep(truncated)
         moment = Moment(keep(action), keep(obs), keep(reward), *flags, keep_info(info), began)
-        self._mask = keep(info["action_mask"]) if "action_mask" in info else None
-        self._over = moment.done.astype(np.bool_)
+        self._observe(info, moment.done.astype(np.bool_))
         self.moments.append(moment)
         return moment
-
-    def _reset_ended(self) -> None:
-        if self.mode is AutoresetMode.DISABLED and self._over.any():
-            with calls("reset(options={'reset_mask': ...})"):
-                obs, info = self.env.reset(options={"reset_mask": self._over.copy()})
-            self.resets[len(self.moments)] = (self._over, keep(obs))
-            self._mask = keep(info["action_mask"]) if "action_mask" in info else None
-            self._over = np.zeros(self.num_envs, np.bool_)
-
-    def _draw(self, lane: int, ignored: bool) -> Any:
-        action = self._streams[lane].action(self._drawn[lane], None if self._mask is None else self._mask[lane])
-        self._drawn[lane] += not ignored
-        return action
 
     # ------------------------------------------------------------------ stories
 
     def story(self, lane: int) -> list[dict[str, Tree]]:
         """The lane's events in order, whatever the autoreset mode."""
-        events = [{"begin": lane_of(self.first_obs, lane)}]
+        events = [{"begin": index_tree(self.first_obs, lane)}]
         for k, moment in enumerate(self.moments):
             which, obs = self.resets.get(k, (None, None))
             if which is not None and which[lane]:
-                events.append({"begin": lane_of(obs, lane)})
+                events.append({"begin": index_tree(obs, lane)})
             if moment.began[lane]:
-                events.append({"begin": lane_of(moment.obs, lane)})
+                events.append({"begin": index_tree(moment.obs, lane)})
                 continue
             same_step_end = self.mode is AutoresetMode.SAME_STEP and moment.done[lane]
-            successor = final_obs(moment, lane) if same_step_end else lane_of(moment.obs, lane)
+            successor = final_obs(moment, lane) if same_step_end else index_tree(moment.obs, lane)
             rest = {name: value[lane] for name, value in moment.outcome.items() if name != "obs"}
             events.append({"successor": successor, **rest})
             if same_step_end:
-                events.append({"begin": lane_of(moment.obs, lane)})
+                events.append({"begin": index_tree(moment.obs, lane)})
         return events
 
 
@@ -145,20 +155,15 @@ def same_story(one: Player, other: Player, names: tuple[str, str], lanes: int) -
     """`Broken` unless the first `lanes` lanes lived through the same in both, as far as both were played."""
     for lane in range(lanes):
         for k, (a, b) in enumerate(zip(one.story(lane), other.story(lane), strict=False)):
-            found = difference(a, b)
-            if found:
-                raise Broken(f"Lane {lane}, event {k} differs between {names[0]} and {names[1]}: {found}")
+            demand_same(a, b, f"Lane {lane}, event {k} differs between {names[0]} and {names[1]}")
 
 
 def same_moments(one: Player, other: Player, names: tuple[str, str]) -> None:
     """`Broken` unless two batches of the same size and mode returned the same, call by call."""
-    found = difference(one.first_obs, other.first_obs)
-    if found:
-        raise Broken(f"The first observation differs between {names[0]} and {names[1]}: {found}")
+    between = f"differs between {names[0]} and {names[1]}"
+    demand_same(one.first_obs, other.first_obs, f"The first observation {between}")
     for k, (a, b) in enumerate(zip(one.moments, other.moments, strict=True)):
-        found = difference(a.outcome, b.outcome)
-        if found:
-            raise Broken(f"Step {k + 1} differs between {names[0]} and {names[1]}: {found}")
+        demand_same(a.outcome, b.outcome, f"Step {k + 1} {between}")
 
 
 def final_obs(moment: Moment, lane: int) -> Tree:
@@ -166,7 +171,7 @@ def final_obs(moment: Moment, lane: int) -> Tree:
     if "final_obs" not in moment.info:
         raise Broken(f"An episode ended in lane {lane}, but info has no 'final_obs', only {sorted(moment.info)}.")
     stored = moment.info["final_obs"]
-    row = lane_of(stored, lane)
+    row = index_tree(stored, lane)
     if isinstance(stored, np.ndarray) and stored.dtype == object and row is None:
         raise Broken(f"An episode ended in lane {lane}, but its row of info['final_obs'] is None.")
     return keep(row)
@@ -177,12 +182,12 @@ def keep_info(info: dict[str, Any]) -> dict[str, Any]:
     return {key: keep_info(value) if isinstance(value, dict) else copy.deepcopy(value) for key, value in info.items()}
 
 
-def join(space: gym.Space, rows: list[Any]) -> Tree:
+def join(space: gym.Space, rows: list[Tree]) -> Tree:
     """One action per lane as the batch takes them."""
     return concatenate(space, rows, create_empty_array(space, len(rows)))
 
 
-def split_mask(space: gym.Space, mask: np.ndarray) -> Any:
+def split_mask(space: gym.Space, mask: np.ndarray) -> np.ndarray | tuple[np.ndarray, ...]:
     """A row of `action_mask` as the space's `sample` takes it: int8, one array per part of a MultiDiscrete."""
     row = as_array(mask).astype(np.int8)
     if isinstance(space, gym.spaces.MultiDiscrete):
@@ -214,7 +219,7 @@ class ActionStream:
             cls._kept[key] = cls(space, 1_000_003 * lane + action_seed)
         return cls._kept[key]
 
-    def action(self, k: int, mask: np.ndarray | None) -> Any:
+    def action(self, k: int, mask: np.ndarray | None) -> Tree:
         """Action number k."""
         if mask is not None:
             self._space.seed(1_000 * self._seed + k)

@@ -6,13 +6,13 @@ import contextlib
 import inspect
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from shoal.testing.case import Case
 from shoal.testing.findings import NotOffered, describe
-from shoal.testing.player import Player
+from shoal.testing.player import Case, Player
+from shoal.vector.batch import Batch
 
 MakeBatch = Callable[..., VectorEnv]
 KEPT_ALIVE = 16
@@ -64,11 +64,8 @@ class Subject:
             yield None
             return
         self._unused_left -= 1
-        batch = self.fresh(num_envs)
-        try:
+        with _closing(self.fresh(num_envs)) as batch:
             yield batch
-        finally:
-            _close(batch)
 
     def offers(self, mode: AutoresetMode) -> bool:
         """Whether batches of this mode can be had."""
@@ -99,11 +96,8 @@ class Subject:
 
     def _find_default_mode(self) -> AutoresetMode:
         """The mode that the batch announces; NEXT_STEP if it announces none, which is Gymnasium's own default."""
-        batch = self._make(1)
-        try:
+        with _closing(self._make(1)) as batch:
             mode = (batch.metadata or {}).get("autoreset_mode")
-        finally:
-            _close(batch)
         return mode if isinstance(mode, AutoresetMode) else AutoresetMode.NEXT_STEP
 
     def _why_not(self, mode: AutoresetMode) -> str:
@@ -111,13 +105,12 @@ class Subject:
         if mode is self.default_mode:
             return ""
         try:
-            batch = self.fresh(1, mode)
+            with _closing(self.fresh(1, mode)) as batch:
+                got = (batch.metadata or {}).get("autoreset_mode")
         except NotOffered as refusal:
             return str(refusal)
         except Exception as error:
             return f"A batch with autoreset_mode={mode.name} cannot be made: {describe(error)}."
-        got = (batch.metadata or {}).get("autoreset_mode")
-        _close(batch)
         return "" if got is mode else f"Asked for {mode.name}, the batch says it is {got}."
 
 
@@ -126,9 +119,17 @@ def _close(batch: VectorEnv) -> None:
         batch.close()
 
 
-def demand_attributes(batch: VectorEnv, *names: str) -> Any:
+@contextlib.contextmanager
+def _closing(batch: VectorEnv) -> Iterator[VectorEnv]:
+    try:
+        yield batch
+    finally:
+        _close(batch)
+
+
+def demand_attributes(batch: VectorEnv, *names: str) -> Batch:
     """The batch itself, or `NotOffered` unless it has all of these."""
     for name in names:
         if not hasattr(batch, name):
             raise NotOffered(f"{type(batch).__name__} has no {name}().")
-    return batch
+    return cast(Batch, batch)  # as far as it was asked for

@@ -6,10 +6,9 @@ import warnings
 from collections.abc import Callable, Sequence
 
 from shoal.errors import missing_extra
-from shoal.testing.case import Case
 from shoal.testing.findings import BROKEN, NOT_OFFERED, NOT_SEEN, Broken, ContractBroken, Finding, NotOffered, describe
-from shoal.testing.player import same_moments
-from shoal.testing.promises import autoreset, buffers, infos, masks, refusals, seeds, shapes, state
+from shoal.testing.player import Case, same_moments
+from shoal.testing.promises import autoreset, buffers, refusals, repeats, returns
 from shoal.testing.subject import MakeBatch, Subject
 
 try:
@@ -21,22 +20,22 @@ except ImportError:
 Promise = Callable[[Subject, Case], None]
 
 PROMISES: tuple[Promise, ...] = (
-    shapes.spaces_describe_the_batch,
-    shapes.an_ending_has_one_cause,
-    seeds.same_seed_same_trajectory,
-    seeds.lanes_do_not_know_their_neighbours,
+    returns.spaces_describe_the_batch,
+    returns.an_ending_has_one_cause,
+    repeats.same_seed_same_trajectory,
+    repeats.lanes_do_not_know_their_neighbours,
     autoreset.each_batch_announces_its_own_mode,
     autoreset.same_step_gives_the_true_successor,
     autoreset.next_step_ignores_the_action_and_pays_nothing,
     autoreset.disabled_resets_only_whom_it_is_told,
     autoreset.disabled_refuses_to_step_an_ended_lane,
-    infos.infos_are_dense,
-    infos.episode_statistics_add_up,
+    returns.infos_are_dense,
+    returns.episode_statistics_add_up,
     buffers.what_step_returns_is_the_callers,
     buffers.without_copies_the_same_values,
     buffers.step_into_writes_where_it_is_told,
-    state.state_is_a_value,
-    masks.the_action_mask_allows_something,
+    repeats.state_is_a_value,
+    returns.the_action_mask_allows_something,
     refusals.a_wrong_number_of_actions_is_refused,
     refusals.an_action_outside_the_space_is_refused,
     refusals.a_nan_action_is_refused,
@@ -83,14 +82,14 @@ def check_batch(
     try:
         num_steps = num_steps or _steps_to_see_an_end(subject)
         cases = case_strategy(num_envs, num_steps)
-        found = []
+        findings = []
         for promise in promises:
             on_promise(promise_name(promise))
-            found.append(_try_promise(promise, subject, cases, 2 if promise in ABOUT_MAKING else max_examples))
+            findings.append(_try_promise(promise, subject, cases, 2 if promise in ABOUT_MAKING else max_examples))
         if not subject.saw_an_end:
             sentence = f"No episode ended within {num_steps} random steps, so nothing about endings was tested."
-            found.append(Finding("episodes end", f"{sentence} Try a larger num_steps.", NOT_SEEN))
-        return [finding for finding in found if finding is not None]
+            findings.append(Finding("episodes end", f"{sentence} Try a larger num_steps.", NOT_SEEN))
+        return [finding for finding in findings if finding is not None]
     finally:
         subject.forget()
 
@@ -115,9 +114,7 @@ def check_agreement(
     subject, reference = Subject(make_batch), Subject(make_reference)
 
     def two_ways_agree(subject: Subject, case: Case) -> None:
-        one = subject.player(case).play()
-        other = reference.player(case).play()
-        same_moments(one, other, names)
+        same_moments(subject.player(case).play(), reference.player(case).play(), names)
 
     try:
         finding = _try_promise(two_ways_agree, subject, case_strategy(num_envs, num_steps), max_examples)
@@ -160,14 +157,11 @@ def _try_promise(
             return
         try:
             promise(subject, case)
-        except NotOffered as verdict:
-            refusal.append(verdict)
-        except Broken as verdict:
-            failures.append((verdict, case))
-            subject.forget()
-            raise
+        except NotOffered as reason:
+            refusal.append(reason)
         except Exception as error:
-            failures.append((Broken(f"It raised {describe(error)}."), case))
+            verdict = error if isinstance(error, Broken) else Broken(f"It raised {describe(error)}.")
+            failures.append((verdict, case))
             subject.forget()
             raise
 

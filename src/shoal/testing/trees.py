@@ -2,47 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-Tree = Any
+from shoal.testing.findings import Broken
+from shoal.trees import Tree, leaf_paths, map_tree, subscripts
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
-def as_array(leaf: Any) -> np.ndarray:
+def as_array(leaf: np.ndarray | Tensor) -> np.ndarray:
     """A leaf as a NumPy array; tensors are brought home first."""
-    return leaf.detach().cpu().numpy() if hasattr(leaf, "detach") else np.asarray(leaf)
+    return np.asarray(leaf.detach().cpu()) if hasattr(leaf, "detach") else np.asarray(leaf)
 
 
-def leaves(tree: Tree, path: str = "") -> Iterator[tuple[str, np.ndarray]]:
+def leaves(tree: Tree) -> list[tuple[str, np.ndarray]]:
     """Every array of a tree with its path."""
-    if isinstance(tree, dict):
-        for key, value in tree.items():
-            yield from leaves(value, f"{path}[{key!r}]")
-    elif isinstance(tree, tuple):
-        for k, value in enumerate(tree):
-            yield from leaves(value, f"{path}[{k}]")
-    else:
-        yield path, as_array(tree)
+    return [(subscripts(path), as_array(leaf)) for path, leaf in leaf_paths(tree)]
 
 
 def keep(tree: Tree) -> Tree:
     """A copy in NumPy arrays that nothing else can reach."""
-    if isinstance(tree, dict):
-        return {key: keep(value) for key, value in tree.items()}
-    if isinstance(tree, tuple):
-        return tuple(keep(value) for value in tree)
-    return as_array(tree).copy()
-
-
-def lane_of(tree: Tree, lane: int) -> Tree:
-    """One lane's row of every array."""
-    if isinstance(tree, dict):
-        return {key: lane_of(value, lane) for key, value in tree.items()}
-    if isinstance(tree, tuple):
-        return tuple(lane_of(value, lane) for value in tree)
-    return tree[lane]
+    return map_tree(lambda leaf: as_array(leaf).copy(), tree)
 
 
 def difference(one: Tree, other: Tree) -> str:
@@ -59,7 +42,13 @@ def difference(one: Tree, other: Tree) -> str:
     return ""
 
 
+def demand_same(one: Tree, other: Tree, otherwise: str) -> None:
+    """`Broken` with `otherwise` and the difference, unless the trees are equal bit for bit."""
+    if differs := difference(one, other):
+        raise Broken(f"{otherwise}: {differs}")
+
+
 def short(array: np.ndarray) -> str:
     """An array in a few characters."""
-    text = np.array2string(np.asarray(array), precision=5, threshold=8, edgeitems=2, separator=", ")
+    text = np.array2string(array, precision=5, threshold=8, edgeitems=2, separator=", ")
     return " ".join(text.split())

@@ -2,36 +2,44 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass, field
-from typing import Annotated, Any
-
-from tyro.conf import AvoidSubcommands, Positional, Suppress, arg
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from shoal.agents.config import DDDQNConfig, PPOConfig, SACConfig
-from shoal.errors import ConfigError
+from shoal.errors import ConfigError, unknown_name
+from shoal.options import Flag, NoOptions, O
+from shoal.seeding import check_run_seed
+from shoal.training.checkpoint import KEEP
+from shoal.world import BatchOptions
 
+T = TypeVar("T")
+"""What a world's lab adds to the settings."""
 AUTO = "auto"
 """For `num_envs`: measure how many lanes are fastest here."""
+AgentConfig = PPOConfig | SACConfig | DDDQNConfig
 
 
 @dataclass(frozen=True)
-class TrainConfig:
-    """Train an agent on a batch of environments."""
+class TrainConfig(Generic[O, T]):
+    """Train an agent on a batch of environments. `O` are the options of the world, `T` those of its lab."""
 
-    world: Annotated[str, Positional, arg(metavar="WORLD")]
-    """A world of Shoal (`shoal envs` lists them), or your own environment as package.module:Class."""
-    num_envs: int = 64
+    world: Annotated[str, Flag("WORLD", hidden=True)]
+    """A world (`shoal envs` lists them), any Gymnasium id, or your own environment as package.module:Class."""
+    num_envs: Annotated[int, Flag(words=(AUTO,))] = 64
     """Environments stepped as one batch; auto measures how many are fastest here and fit into memory."""
     total_steps: int = 500_000
     """Environment steps in the whole run, summed over the batch."""
     seed: int = 0
     """Everything random in the run follows from this."""
-    init: Annotated[str | None, arg(metavar="RUN")] = None
-    """Begin with the networks of another run of such an agent."""
+    init: Annotated[str | None, Flag("RUN")] = None
+    """Begin with the networks of another run of such an agent, or of one of its checkpoints: RUN/checkpoints/step_N."""
     device: str = "cpu"
     """Where the networks live, e.g. cpu or cuda."""
     checkpoint_every: int = 100_000
     """Environment steps between checkpoints."""
+    keep: int | Literal["all"] = KEEP
+    """Checkpoints that are kept, beside the best one."""
     eval_every: int = 0
     """Environment steps between evaluations; 0 evaluates at the end only."""
     eval_episodes: int = 20
@@ -40,22 +48,29 @@ class TrainConfig:
     """Processes on a Ray cluster that share the environments and collect for this one; 0 collects here."""
     staleness: int = 0
     """Updates that the weights of a runner may lag behind; 0 waits for it, and gives the numbers of one process."""
-    ray_address: str | None = None
-    """HOST:PORT of a running Ray cluster, or auto; none starts Ray on this machine."""
-    env: Annotated[dict[str, Any], Suppress] = field(default_factory=dict)
-    """Options of the world or of how its lanes are run, as `shoal.make` takes them."""
-    extra: Annotated[dict[str, Any], Suppress] = field(default_factory=dict)
-    """Options of what the world adds to the loop, as `build_hooks` of its `training` module takes them."""
-    algo: Annotated[PPOConfig | SACConfig | DDDQNConfig, AvoidSubcommands] = field(default_factory=PPOConfig)
+    ray_address: Annotated[str | None, Flag("HOST:PORT")] = None
+    """A running Ray cluster, or auto; none starts Ray on this machine."""
+    num_threads: int | Literal["auto"] | None = None
+    """Threads that step the lanes; none leaves it to the world."""
+    compiled: bool = True
+    """Off runs the source of a kernel as ordinary Python, for breakpoints."""
+    env: Annotated[O, Flag(hidden=True)] = field(default_factory=NoOptions)  # type: ignore[assignment]
+    """Options of the world."""
+    extra: Annotated[T, Flag(hidden=True)] = field(default_factory=NoOptions)  # type: ignore[assignment]
+    """Options of what the world's lab adds to training."""
+    algo: Annotated[AgentConfig, Flag(hidden=True)] = field(default_factory=PPOConfig)
     """The agent's own settings."""
 
     def __post_init__(self) -> None:
         for name in ("num_envs", "total_steps", "checkpoint_every", "eval_episodes"):
             if getattr(self, name) < 1:
-                raise ConfigError(f"{name}={getattr(self, name)} leaves nothing to do. It must be at least 1.")
-        for name in ("seed", "eval_every", "runners", "staleness"):
+                raise ConfigError(f"{name} must be at least 1, not {getattr(self, name)}.")
+        if self.keep != "all" and self.keep < 1:
+            raise ConfigError(f"keep must be at least 1, or 'all', not {self.keep}.")
+        check_run_seed(self.seed)
+        for name in ("eval_every", "runners", "staleness"):
             if getattr(self, name) < 0:
-                raise ConfigError(f"{name}={getattr(self, name)} is negative. Use a whole number from 0.")
+                raise ConfigError(f"{name} must not be negative, but is {getattr(self, name)}.")
         if self.runners and self.num_envs % self.runners:
             near = max(1, round(self.num_envs / self.runners)) * self.runners
             raise ConfigError(f"num_envs={self.num_envs} cannot be shared by {self.runners} runners. Try {near}.")
@@ -70,3 +85,46 @@ class TrainConfig:
     def num_iterations(self) -> int:
         """Iterations that reach `total_steps`; the last one may go a little beyond."""
         return -(-self.total_steps // self.batch_size)
+
+    def batch_options(self, **changes: Any) -> BatchOptions:
+        """How the lanes of the run are made; `changes` are fields of `BatchOptions`."""
+        return BatchOptions(**{"num_threads": self.num_threads, "compiled": self.compiled, **changes})
+
+
+@dataclass(frozen=True)
+class Algo:
+    """Where an agent and its settings live, as `module:Class`."""
+
+    name: str
+    agent: str
+    config: str
+
+    def agent_class(self) -> Any:
+        """The class of the agent: `(observation_space, action_space, config, *, network, device, seed)`."""
+        return _load(self.agent)
+
+    def config_class(self) -> Any:
+        """The dataclass of its settings; importing it does not import torch."""
+        return _load(self.config)
+
+
+ALGOS = {
+    algo.name: algo
+    for algo in (
+        Algo("ppo", "shoal.agents.ppo:PPO", "shoal.agents.config:PPOConfig"),
+        Algo("sac", "shoal.agents.sac:SAC", "shoal.agents.config:SACConfig"),
+        Algo("dddqn", "shoal.agents.dddqn:DDDQN", "shoal.agents.config:DDDQNConfig"),
+    )
+}
+
+
+def find_algo(name: str) -> Algo:
+    """The agent called `name`."""
+    if name not in ALGOS:
+        raise unknown_name("agent", name, ALGOS, "`shoal train --help`")
+    return ALGOS[name]
+
+
+def _load(path: str) -> Any:
+    module, _, name = path.partition(":")
+    return getattr(importlib.import_module(module), name)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
 
 from rich.console import Console, Group
 from rich.constrain import Constrain
@@ -13,6 +16,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from shoal.training.lab import Headline
 from shoal.training.metrics import PHASES, Row
 
 PANEL_SECONDS = 0.25  # at most 4 Hz
@@ -20,30 +24,33 @@ LINE_SECONDS = 2.0
 PHASE_STYLES = ("blue", "cyan", "yellow", "magenta", "bright_black")
 
 
-def make_display(title: str, total_steps: int, quiet: bool = False) -> Display:
+def make_display(title: str, total_steps: int, quiet: bool = False, headlines: Sequence[Headline] = ()) -> Display:
     """The panel if standard output is a terminal, else plain lines; nothing at all if `quiet`."""
     console = Console(quiet=quiet)
-    return (
-        PanelDisplay(title, total_steps, console) if console.is_terminal else LineDisplay(title, total_steps, console)
-    )
+    kind = PanelDisplay if console.is_terminal and not quiet else LineDisplay
+    return kind(title, total_steps, console, headlines)
 
 
 class Display(ABC):
-    """A listener of a run. Subclasses say how a row is shown and how often."""
+    """A listener of a run. Subclasses say how a row is shown and how often.
+
+    `headlines` are the world's own numbers, which stand beside return and length.
+    """
 
     every = LINE_SECONDS
 
-    def __init__(self, title: str, total_steps: int, console: Console) -> None:
-        self.title, self.total_steps, self.console = title, total_steps, console
+    def __init__(self, title: str, total_steps: int, console: Console, headlines: Sequence[Headline] = ()) -> None:
+        self.title, self.total_steps, self.console, self.headlines = title, total_steps, console, headlines
         self._row: Row = {}
         self._first: Row = {}  # compiling is part of what it took, and says nothing about the speed of the others
         self._shown_at = 0.0
         self._shown: Row = {}
-        self._evaluated: Row = {}  # an evaluation stays on display until the next one
+        self._lasting: Row = {}  # an evaluation, and what is not counted in every iteration, stays until the next one
 
     def row(self, step: int, row: Row) -> None:
-        self._evaluated |= {key: value for key, value in row.items() if key.startswith("eval/")}
-        self._row = {"step": step, **self._evaluated, **row}
+        lasting = {headline.key for headline in self.headlines}
+        self._lasting |= {key: value for key, value in row.items() if key.startswith("eval/") or key in lasting}
+        self._row = {"step": step, **self._lasting, **row}
         self._first = self._first or self._row
         if step > self._first["step"]:
             self._row["time/left"] = time_left(self._row, self._first, self.total_steps)
@@ -58,9 +65,24 @@ class Display(ABC):
             self.show(self._row)
             self._shown = self._row
 
+    def saved(self, checkpoint: Path, best: bool) -> None:
+        """A checkpoint is on disk."""
+        self.say(f"Saved {checkpoint.parent.name}/{checkpoint.name}{', the best so far' if best else ''}.")
+
     def say(self, sentence: str) -> None:
         """A sentence between the updates."""
         self.console.print(sentence, highlight=False, soft_wrap=True)
+
+    def numbers(self, row: Row) -> list[tuple[str, str]]:
+        """(label, value) of what people ask for first: phase, returns, and the world's headlines."""
+        shown = [("phase", row["phase"])] if row.get("phase") else []
+        shown += [(label, f"{row[key]:.4g}") for label, key in RETURNS if row.get(key) is not None]
+        return shown + self.own_numbers(row)
+
+    def own_numbers(self, row: Row | None = None) -> list[tuple[str, str]]:
+        """(label, value) of the world's headlines, in `row` or at last."""
+        row = self._row if row is None else row
+        return [(h.label, format(row[h.key], h.form)) for h in self.headlines if row.get(h.key) is not None]
 
     @abstractmethod
     def show(self, row: Row) -> None:
@@ -72,7 +94,7 @@ class LineDisplay(Display):
 
     def show(self, row: Row) -> None:
         parts = [f"step {row['step']:,}/{self.total_steps:,}", f"{row['time/fps']:,.0f} steps/s"]
-        parts += [f"{name} {row[key]:.4g}" for name, key in RETURNS if row.get(key) is not None]
+        parts += [f"{label} {value}" for label, value in self.numbers(row)]
         parts += [f"{key.removeprefix('train/')} {row[key]:.3g}" for key in losses(row)[:3]]
         parts += [f"left {duration(row['time/left'])}"] if "time/left" in row else []
         self.say("  ".join(parts))
@@ -83,13 +105,14 @@ class PanelDisplay(Display):
 
     every = PANEL_SECONDS
 
-    def __init__(self, title: str, total_steps: int, console: Console) -> None:
-        super().__init__(title, total_steps, console)
-        self._live = Live(console=console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
+    def __init__(self, title: str, total_steps: int, console: Console, headlines: Sequence[Headline] = ()) -> None:
+        super().__init__(title, total_steps, console, headlines)
+        # what environments print and Python warns of is put above the panel too, unless errors go to a file
+        self._live = Live(console=console, auto_refresh=False, redirect_stderr=sys.stderr.isatty())
         self._live.start()
 
     def show(self, row: Row) -> None:
-        panel = draw_panel(self.title, row, self.total_steps)
+        panel = draw_panel(self.title, row, self.total_steps, self.numbers(row))
         # A terminal writes "^C" where the cursor is. In a line that is full it would move the cursor to the next one,
         # and redrawing would then leave a line of the old panel behind.
         self._live.update(Constrain(panel, self.console.width - len("^C")), refresh=True)
@@ -106,16 +129,15 @@ RETURNS = (
 )
 
 
-def draw_panel(title: str, row: Row, total_steps: int) -> Panel:
-    """The panel for one row of metrics."""
+def draw_panel(title: str, row: Row, total_steps: int, numbers: Sequence[tuple[str, str]]) -> Panel:
+    """The panel for one row of metrics; `numbers` are (label, value)."""
     left = Table.grid(padding=(0, 2))
     left.add_row("[dim]steps", f"{row['step']:,} / {total_steps:,}")
     left.add_row("[dim]speed", f"{row['time/fps']:,.0f} steps/s")
     to_come = f", left {duration(row['time/left'])}" if "time/left" in row else ""
     left.add_row("[dim]time", duration(row["time/time_elapsed"]) + to_come)
-    for name, key in RETURNS:
-        if row.get(key) is not None:
-            left.add_row(f"[dim]{name}", f"[bold]{row[key]:.4g}")
+    for label, value in numbers:
+        left.add_row(f"[dim]{label}", f"[bold]{value}")
     right = Table.grid(padding=(0, 2))
     for key in losses(row)[:8]:
         right.add_row(f"[dim]{key.removeprefix('train/')}", f"{row[key]:.4g}")

@@ -1,7 +1,4 @@
-"""How good an agent is: a fixed number of episodes from every lane, on seeds that training never uses.
-
-Taking the first N episodes that end, over all lanes, would favour short ones; a quota per lane does not.
-"""
+"""How good an agent is: a fixed number of episodes from every lane, on seeds that training never uses."""
 
 from __future__ import annotations
 
@@ -12,16 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import ConfigError, LaneFault
+from shoal.seeding import Seed, Stream
 from shoal.training.acting import Actor
 from shoal.vector.batch import Batch
 
 if TYPE_CHECKING:
+    from shoal.agents.agent import Agent
     from shoal.training.config import TrainConfig
+    from shoal.training.lab import Policy
     from shoal.training.loop import Loop
     from shoal.training.run import Run
 
-EVAL_SEEDS = 1 << 64
-"""Added to a seed for evaluation: seeds of training fit into 64 bits, so their streams never meet."""
+
 ENDLESS = 1_000_000
 """Steps after which a lane without an end is a fault."""
 
@@ -49,24 +48,19 @@ class Evaluation:
         }
 
 
-def evaluate(batch: Batch, actor: Actor, episodes: int, seed: int) -> Evaluation:
+def evaluate(batch: Batch, actor: Policy, episodes: int, seed: int) -> Evaluation:
     """Play `episodes` episodes, as evenly spread over the lanes as possible. `batch` must be SAME_STEP."""
-    if episodes < 1:
-        raise ConfigError(f"episodes={episodes} evaluates nothing. Ask for at least 1.")
-    quota = np.full(batch.num_envs, episodes // batch.num_envs)
-    quota[: episodes % batch.num_envs] += 1
-    played = np.zeros(batch.num_envs, int)
+    quota = EpisodeQuota(batch.num_envs, episodes)
     kept: list[tuple[int, float, int]] = []
-    obs, info = batch.reset(seed=EVAL_SEEDS + seed)
+    obs, info = batch.reset(seed=Seed(seed, Stream.EVALUATION))
     since_end = np.zeros(batch.num_envs, int)
-    while (played < quota).any():
+    while not quota.done:
         obs, _, terminated, truncated, info = batch.step(actor(obs, info))
         ended = terminated | truncated
         since_end = np.where(ended, 0, since_end + 1)
         if ended.any():
-            for lane in np.flatnonzero(ended & (played < quota)):
+            for lane in np.flatnonzero(quota.counts(ended)):
                 kept.append((int(lane), float(info["episode"]["r"][lane]), int(info["episode"]["l"][lane])))
-            played += ended
             actor.forget(ended)
         if since_end.max() >= ENDLESS:
             endless = int(since_end.argmax())
@@ -95,16 +89,15 @@ class Evaluator:
     """Callback of the loop: evaluates every `eval_every` steps and at the end."""
 
     def __init__(
-        self, run: Run, batch: Batch, actor: Actor, config: TrainConfig, record: Callable[[int], None]
+        self, run: Run, batch: Batch, agent: Agent, config: TrainConfig, record: Callable[[int], None]
     ) -> None:
         """`record(step)` is called after each evaluation, to keep a replay of what the policy does."""
-        self.run, self.batch, self.actor, self.record = run, batch, actor, record
+        self.run, self.batch, self.agent, self.record = run, batch, agent, record
         self.every, self.episodes, self.seed = config.eval_every, config.eval_episodes, config.seed
         self.evaluated_at = -1
 
     def after_iteration(self, loop: Loop) -> dict[str, float] | None:
-        before = loop.step - loop.config.batch_size
-        due = self.every > 0 and loop.step // self.every > before // self.every
+        due = self.every > 0 and loop.passed(self.every)
         if not due and loop.step < loop.config.total_steps:
             return None
         with loop.clock("evaluation"):
@@ -112,7 +105,7 @@ class Evaluator:
 
     def evaluate(self, step: int) -> dict[str, float]:
         """Evaluate now, write it down, and return what to log under Stable-Baselines3's names."""
-        result = evaluate(self.batch, self.actor, self.episodes, self.seed)
+        result = evaluate(self.batch, Actor(self.agent), self.episodes, self.seed)
         summary = result.summary()
         self.run.evaluation(step, {**summary, "returns": result.returns.tolist()})
         self.record(step)
@@ -123,3 +116,27 @@ class Evaluator:
             "eval/mean_reward_high": summary["high"],
             "eval/mean_ep_length": summary["mean_length"],
         }
+
+
+class EpisodeQuota:
+    """As many episodes from every lane, the first ones of each.
+
+    Taking the first `episodes` that end, over all lanes, would favour short ones.
+    """
+
+    def __init__(self, num_envs: int, episodes: int) -> None:
+        if episodes < 1:
+            raise ConfigError(f"episodes must be at least 1, not {episodes}.")
+        self._left = np.full(num_envs, episodes // num_envs)
+        self._left[: episodes % num_envs] += 1
+
+    def counts(self, ended: np.ndarray) -> np.ndarray:
+        """The lanes [B] bool among `ended` [B] bool whose episode counts. To be asked once for every step."""
+        counts = ended & (self._left > 0)
+        self._left -= counts
+        return counts
+
+    @property
+    def done(self) -> bool:
+        """Whether all episodes have been played."""
+        return not self._left.any()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from shoal.errors import RunError
+from shoal.errors import RunError, naming
+from shoal.options import build
+from shoal.platform import sync_folder
+from shoal.reading import parse_json, shortened
 
 _REASONS = {
     errno.ENOSPC: "the disk is full",
@@ -52,19 +54,30 @@ def replace_file(path: Path, content: str | bytes) -> None:
     sync_folder(path.parent)
 
 
-def sync_folder(folder: Path) -> None:
-    """Make renames inside `folder` durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+R = TypeVar("R")
+
+
+def read_table(path: Path) -> dict[str, Any]:
+    """The named values in a JSON file."""
+    values = read_json(path)
+    if not isinstance(values, dict):
+        raise RunError(f"{path} must hold named values, not {shortened(values)}.")
+    return values
+
+
+def read_record(path: Path, cls: type[R], values: object = None) -> R:
+    """The dataclass `cls` that a JSON file holds, or `values` of it, every field of the right type."""
+    values = read_table(path) if values is None else values
+    if not isinstance(values, dict):
+        raise RunError(f"{path} holds {shortened(values)} where named values are needed.")
+    with naming(str(path)):
+        return build(cls, values, f"in {path}", "The documentation")
 
 
 def read_json(path: Path) -> Any:
     """The value in a JSON file, or a `RunError` that says what is wrong with it."""
     try:
-        return json.loads(path.read_text())
+        return parse_json(path.read_bytes())
     except FileNotFoundError:
         raise RunError(f"{path} is missing.") from None
     except (OSError, ValueError) as error:

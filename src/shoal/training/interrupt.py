@@ -1,4 +1,4 @@
-"""Ctrl-C once ends a run well; twice ends it now."""
+"""Ctrl-C and SIGTERM: the first one ends what is under way in good order, the next one at once."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+INTERRUPTED = "interrupted"
+"""Why a run ended that somebody stopped."""
+FINISHING = "Finishing this iteration, then saving. Ctrl-C again stops at once."
+
 
 class Interruptible:
     """While entered, the first SIGINT or SIGTERM calls `stop()`; the next one interrupts at once.
@@ -15,7 +19,8 @@ class Interruptible:
     Outside the main thread, where Python delivers no signals, it does nothing.
     """
 
-    def __init__(self, stop: Callable[[], None], say: Callable[[str], None]) -> None:
+    def __init__(self, stop: Callable[[], None], say: Callable[[str], None] = lambda sentence: None) -> None:
+        """`say` is told, once, that it is being stopped; from within a signal's handler."""
         self._stop, self._say = stop, say
         self._previous: dict[int, Any] = {}
 
@@ -32,7 +37,7 @@ class Interruptible:
     def _first(self, number: int, frame: FrameType | None) -> None:
         for each in self._previous:
             signal.signal(each, self._second)
-        self._say("Finishing this iteration, then saving. Ctrl-C again stops at once.")
+        self._say(FINISHING)
         self._stop()
 
     def _second(self, number: int, frame: FrameType | None) -> None:

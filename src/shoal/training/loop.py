@@ -6,7 +6,7 @@ a replay memory. Steps are environment steps, summed over the lanes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,24 +14,26 @@ import torch
 from gymnasium.vector import AutoresetMode
 
 from shoal.agents.agent import Agent
+from shoal.agents.rollout import Rollout
 from shoal.errors import ConfigError, LaneFault, StateError
-from shoal.training.clock import Clock
+from shoal.seeding import Seed, Stream
+from shoal.training.collect import Clock, CpuClock, collect
 from shoal.training.config import TrainConfig
 from shoal.training.hooks import Hooks
-from shoal.training.rollout import Rollout, collect
+from shoal.training.metrics import CPU_CORES
+from shoal.trees import copy_tree, index_tree, named_leaves
 from shoal.vector.batch import Batch
-from shoal.vector.spaces import copy_tree, index_tree
 
-Tree = Any
 Tensors = dict[str, Any]  # numpy arrays and torch tensors by name, as a checkpoint keeps them
 
 
 class RunWriter(Protocol):
     """Where a run is written down."""
 
-    def log(self, step: int, metrics: dict[str, float]) -> None: ...
+    def log(self, step: int, metrics: Mapping[str, float | str]) -> None: ...
     def episodes(self, step: int, returns: Any, lengths: Any) -> None: ...
     def checkpoint(self, step: int, tensors: Tensors, meta: dict[str, Any], score: float | None = None) -> Any: ...
+    def say(self, sentence: str) -> None: ...
 
 
 class Loop:
@@ -50,8 +52,8 @@ class Loop:
         self.collect = collect
         self.batch, self.agent, self.config, self.run = batch, agent, config, run
         self.hooks = hooks or Hooks()
-        self.rollout = Rollout(batch, agent, masked=self.hooks.mask_provider is not None)
-        self.clock = Clock()
+        self.rollout = Rollout(batch, agent)
+        self.clock, self.cpu = Clock(), CpuClock(batch)
         self.step = self.iteration = 0
         self.phase: str | None = None
         self.last_metrics: dict[str, float] = {}
@@ -74,7 +76,7 @@ class Loop:
             self.iteration += 1
             self._report(metrics)
             self._advance_phase()
-            if self._passed(self.config.checkpoint_every) or "eval/mean_reward" in self.last_metrics:
+            if self.passed(self.config.checkpoint_every) or "eval/mean_reward" in self.last_metrics:
                 self.save()
         if self.saved_at != self.step:
             self.save()
@@ -98,7 +100,7 @@ class Loop:
             hook.begin(self)
         if not self._resumed:
             self._advance_phase()
-        self.clock = Clock()
+        self.clock, self.cpu = Clock(), CpuClock(self.batch)
 
     def _reason_to_stop(self) -> str | None:
         if self._stop_reason is not None:
@@ -116,13 +118,14 @@ class Loop:
         for callback in self.hooks.callbacks:
             self.last_metrics |= callback.after_iteration(self) or {}
         self.last_metrics |= {f"time/{section}": seconds for section, seconds in self.clock.lap().items()}
-        self.run.log(self.step, self.last_metrics)
+        self.last_metrics[CPU_CORES] = self.cpu.cores()
+        self.run.log(self.step, {**self.last_metrics, **({} if self.phase is None else {"phase": self.phase})})
 
     def _advance_phase(self) -> None:
         if self.hooks.curriculum is not None:
             self.phase = self.hooks.curriculum.advance(self) or self.phase
 
-    def _passed(self, every: int) -> bool:
+    def passed(self, every: int) -> bool:
         """Whether this iteration crossed a multiple of `every` steps."""
         return self.step // every > (self.step - self.rollout.num_steps * self.batch.num_envs) // every
 
@@ -172,9 +175,8 @@ class Loop:
         self.step, self.iteration, self.phase = meta["step"], meta["iteration"], meta["phase"]
         self.saved_at, self._resumed = self.step, True
         if self.inexact is not None:  # new episodes, on seeds that the run has not used
-            self.batch.reset_into(
-                rollout.step_buffers(rollout.num_steps - 1), seed=self.config.seed + (self.step << 65)
-            )
+            seed = Seed(self.config.seed, Stream.RESUMED, (self.step,))
+            self.batch.reset_into(rollout.step_buffers(rollout.num_steps - 1), seed=seed)
 
 
 def check_same_step(batch: Batch) -> None:
@@ -189,14 +191,3 @@ def check_same_step(batch: Batch) -> None:
 def _below(prefix: str, tensors: Tensors) -> Tensors:
     """The entries under `prefix`, without it."""
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
-
-
-def named_leaves(tree: Tree, path: str = "") -> list[tuple[str, Any]]:
-    """(dotted name, array) of every leaf."""
-    if isinstance(tree, dict):
-        parts = list(tree.items())
-    elif isinstance(tree, tuple):
-        parts = list(enumerate(tree))
-    else:
-        return [(path, tree)]
-    return [leaf for key, sub in parts for leaf in named_leaves(sub, f"{path}.{key}" if path else str(key))]

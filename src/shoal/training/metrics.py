@@ -10,22 +10,28 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
+import struct
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from io import BufferedRandom, BufferedWriter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from shoal.errors import RunError
-from shoal.training.events import scalars_event, version_event
+from shoal.errors import ConfigError, RunError
+from shoal.reading import is_number, parse_json, shortened
 from shoal.training.files import explained
 
 DETERMINISTIC_TIME = ("time/total_timesteps", "time/iterations")
 PHASES = ("environment", "inference", "learning", "evaluation", "other")
 """Where the time of an iteration goes; the loop logs `time/{phase}` in seconds."""
+
+CPU_CORES = "time/cpu_cores"
+"""Processors in use during an iteration, worker processes included: CPU seconds per second."""
 
 Row = dict[str, Any]
 
@@ -41,12 +47,16 @@ class LogFile:
                 self._file: BufferedWriter | BufferedRandom = open(path, "xb")  # noqa: SIM115 — open as long as the run
                 self.append(opening)
             else:
-                have = path.stat().st_size if path.exists() else 0
-                if have < length:
-                    raise RunError(f"{path} has {have} bytes, but the checkpoint was made when it had {length}.")
+                have = path.stat().st_size if path.is_file() else 0
+                if not 0 <= length <= have:
+                    raise RunError(f"{path} has {have} bytes, but meta.json of the checkpoint says {length}.")
                 self._file = open(path, "r+b")  # noqa: SIM115
-                self._file.truncate(length)
                 self._file.seek(length)
+
+    def cut(self) -> None:
+        """Leave out what lies behind the length at which it goes on."""
+        with self._explained():
+            self._file.truncate()
 
     def append(self, content: bytes) -> None:
         """Write to the end, for readers to see at once."""
@@ -88,13 +98,24 @@ class EpisodeWindow:
             "rollout/episodes": self.total,
         }
 
-    def state(self) -> Row:
-        return {"total": self.total, "recent": list(self._recent)}
+    @dataclass(frozen=True)
+    class Saved:
+        """What it remembers: how many episodes there were, and return and length of the recent ones."""
 
-    def restore(self, state: Row) -> None:
-        self.total = state["total"]
+        total: int
+        recent: list[tuple[float, ...]]
+
+        def __post_init__(self) -> None:
+            if not all(len(episode) == 2 and all(map(is_number, episode)) for episode in self.recent):
+                raise ConfigError("window.recent must hold pairs of return and length.")
+
+    def state(self) -> Saved:
+        return self.Saved(self.total, list(self._recent))
+
+    def restore(self, saved: Saved) -> None:
+        self.total = saved.total
         self._recent.clear()
-        self._recent.extend((episode_return, length) for episode_return, length in state["recent"])
+        self._recent.extend((episode_return, int(length)) for episode_return, length in saved.recent)
 
 
 class MetricsLog:
@@ -109,29 +130,43 @@ class MetricsLog:
             "monitor.csv": f"#{json.dumps({'t_start': now, 'env_id': env_id})}\nr,l,t\n".encode(),
             f"events.out.tfevents.{int(now)}.shoal": version_event(now),
         }
+        self._is_cut = lengths is None
         if lengths is None:
             self._files = {name: LogFile(folder / name, opening) for name, opening in openings.items()}
         else:
+            _check_names(lengths, openings)
             self._files = {name: LogFile(folder / name, b"", length) for name, length in lengths.items()}
         self._rows, self._evaluations, self._monitor, self._events = self._files.values()
 
-    def row(self, step: int, metrics: Mapping[str, float]) -> None:
-        """One line of metrics at `step`; NaN and infinity become null, which JSON can say."""
-        finite = {key: value if math.isfinite(value) else None for key, value in metrics.items()}
-        self._rows.append(json.dumps({"step": step, **finite}).encode() + b"\n")
-        self._events.append(scalars_event(step, time.time(), metrics))
+    def _cut(self) -> None:
+        """Files that are continued are cut back once there is something to write, not before all else has been read."""
+        if not self._is_cut:
+            self._is_cut = True
+            for file in self._files.values():
+                file.cut()
+
+    def row(self, step: int, metrics: Mapping[str, float | str]) -> None:
+        """One line of metrics at `step`; NaN and infinity become null, for JSON. Texts go nowhere else."""
+        numbers = {key: value for key, value in metrics.items() if not isinstance(value, str)}
+        finite = {key: value if math.isfinite(value) else None for key, value in numbers.items()}
+        self._cut()
+        self._rows.append(json.dumps({"step": step, **metrics, **finite}).encode() + b"\n")
+        self._events.append(scalars_event(step, time.time(), numbers))
 
     def evaluation(self, step: int, result: Mapping[str, Any]) -> None:
         """One line of evaluations.jsonl; what of it belongs among the metrics comes through `row`."""
+        self._cut()
         self._evaluations.append(json.dumps({"step": step, **result}).encode() + b"\n")
 
     def episodes(self, returns: np.ndarray, lengths: np.ndarray, seconds: float) -> None:
         """Episodes [N] known to have ended `seconds` after the run began: how Stable-Baselines3's monitor counts."""
+        self._cut()
         rows = zip(returns.tolist(), lengths.tolist(), strict=True)
         self._monitor.append("".join(f"{r:.6f},{n},{seconds:.6f}\n" for r, n in rows).encode())
 
     def sync(self) -> dict[str, int]:
         """Make all files durable; returns their lengths for a checkpoint to remember."""
+        self._cut()
         return {name: file.sync() for name, file in self._files.items()}
 
     def close(self) -> None:
@@ -139,20 +174,121 @@ class MetricsLog:
             file.close()
 
 
-def read_rows(path: Path) -> list[Row]:
-    """The rows of a metrics.jsonl. A last line that a crash cut short is left out."""
-    rows = []
+def _check_names(lengths: Mapping[str, int], openings: Mapping[str, bytes]) -> None:
+    """`RunError` unless the files to be continued are those that a run has, in their order."""
+    *names, last = lengths or {"nothing": 0}
+    if names != [*openings][:-1] or not re.fullmatch(r"events\.out\.tfevents\.\d+\.shoal", last):
+        raise RunError(f"meta.json of the checkpoint names other log files than a run has: {shortened([*lengths])}.")
+
+
+NUMBERS_OF_EVALUATION = ("mean", "low", "high", "episodes")
+
+
+def read_rows(path: Path, needed: Sequence[str] = ()) -> list[Row]:
+    """The rows of a metrics.jsonl: a step, and values by name. A last line that a crash cut short is left out.
+
+    A `RunError` names the line whose step, or whose value under one of the `needed` names, is not a number.
+    """
+    rows: list[Row] = []
     with explained(f"{path} cannot be read", "Is this a run folder?"):
         lines = path.read_bytes().split(b"\n")
     for number, line in enumerate(lines, start=1):
         try:
-            rows += [json.loads(line)] if line else []
+            row = parse_json(line) if line else {}
         except ValueError as error:
             if number < len(lines):
                 raise RunError(f"{path}, line {number} is not JSON: {error}.") from error
+            continue
+        if line:
+            _check_row(row, needed, f"{path}, line {number}")
+            rows.append(row)
     return rows
+
+
+def read_evaluations(run: Path) -> list[Row]:
+    """The rows of a run's evaluations.jsonl: a step, mean, interval, episodes and their returns."""
+    path = run / "evaluations.jsonl"
+    rows = read_rows(path, NUMBERS_OF_EVALUATION) if path.exists() else []
+    for number, row in enumerate(rows, start=1):
+        returns = row.get("returns") or []
+        if not isinstance(returns, list) or not all(map(is_number, returns)):
+            raise RunError(f"{path}, row {number}: returns must be a list of numbers.")
+    return rows
+
+
+def _check_row(row: object, needed: Sequence[str], where: str) -> None:
+    if not isinstance(row, dict):
+        raise RunError(f"{where} must hold named values, not {shortened(row)}.")
+    for name in ("step", *needed):
+        if not is_number(row.get(name)):
+            raise RunError(f"{where}: {name} must be a number, not {shortened(row.get(name))}.")
+
+
+def numbers(row: Row) -> dict[str, float]:
+    """The values of a row that are numbers; null stands for one that was not finite."""
+    return {name: value for name, value in row.items() if is_number(value)}
 
 
 def deterministic(row: Row) -> Row:
     """The part of a row that a repeated or resumed run writes again exactly."""
     return {k: v for k, v in row.items() if not k.startswith("time/") or k in DETERMINISTIC_TIME}
+
+
+_POLYNOMIAL = 0x82F63B78  # CRC-32C (Castagnoli), reflected
+
+
+def _crc_table() -> list[int]:
+    table = []
+    for byte in range(256):
+        for _ in range(8):
+            byte = (byte >> 1) ^ (_POLYNOMIAL if byte & 1 else 0)
+        table.append(byte)
+    return table
+
+
+_TABLE = _crc_table()
+
+
+def masked_crc(data: bytes) -> int:
+    """CRC-32C, rotated and offset as the record format wants it."""
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc = _TABLE[(crc ^ byte) & 0xFF] ^ (crc >> 8)
+    crc ^= 0xFFFFFFFF
+    return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def record(data: bytes) -> bytes:
+    """One framed record: length, CRC of the length, data, CRC of the data."""
+    length = struct.pack("<Q", len(data))
+    return length + struct.pack("<I", masked_crc(length)) + data + struct.pack("<I", masked_crc(data))
+
+
+def version_event(wall_time: float) -> bytes:
+    """The record that opens every event file."""
+    return record(struct.pack("<Bd", 0x09, wall_time) + _field(3, b"brain.Event:2"))
+
+
+def scalars_event(step: int, wall_time: float, scalars: Mapping[str, float]) -> bytes:
+    """One record with the scalars of one step."""
+    values = b"".join(_field(1, _field(1, tag.encode()) + _float(value)) for tag, value in scalars.items())
+    return record(struct.pack("<Bd", 0x09, wall_time) + b"\x10" + _varint(step) + _field(5, values))
+
+
+def _float(value: float) -> bytes:
+    """`simple_value` (field 2), single precision; what does not fit is infinity there."""
+    with np.errstate(over="ignore"):
+        return b"\x15" + np.float32(value).tobytes()
+
+
+def _varint(number: int) -> bytes:
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*out, number])
+
+
+def _field(number: int, content: bytes) -> bytes:
+    """A length-delimited field."""
+    return bytes([number << 3 | 2]) + _varint(len(content)) + content

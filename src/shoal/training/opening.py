@@ -2,82 +2,162 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from shoal.errors import ConfigError, ShoalError
-from shoal.registry import make, resolve
-from shoal.training.acting import Actor
-from shoal.training.algos import find_algo
-from shoal.training.beside import world_hooks, world_network, world_part
-from shoal.training.checkpoint import Checkpoints
-from shoal.training.config import TrainConfig
-from shoal.training.files import read_json
-from shoal.training.random_agent import RandomAgent
-from shoal.training.run import find_run
-from shoal.training.settings import config_from, resolve_config
+import gymnasium as gym
+import numpy as np
+
+from shoal.errors import ConfigError, RunError, ShoalError, naming, unknown_name
+from shoal.options import Values, as_values
+from shoal.training.acting import Actor, Player, RandomAgent
+from shoal.training.checkpoint import ARRAYS, Checkpoint, Checkpoints, fitting
+from shoal.training.config import TrainConfig, find_algo
+from shoal.training.hooks import Hooks
+from shoal.training.lab import Policy, lab_of
+from shoal.training.run import find_checkpoint
+from shoal.training.settings import config_from, merge, world_in
+from shoal.training.trust import read_config
 from shoal.vector.batch import Batch
+from shoal.world import BatchOptions, World, options_of
 
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from shoal.agents.agent import Agent
+
+_BEYOND_MEMORY = re.compile(r"allocate|too big|[Oo]verflow|dimension(s|) (exceeded|are not allowed)|too large")
+_NETWORKS = ("network.", "actor.", "critics.")
 RANDOM = "random"
 """The policy that every world has."""
 
 
-def make_batch(world: Any, config: TrainConfig, num_envs: int, **options: Any) -> Batch:
-    """Lanes of the world as the configuration wants them."""
-    return make(world, num_envs, **{**config.env, **options})
+def make_batch(world: World, config: TrainConfig, num_envs: int, first_lane: int = 0, **changes: Any) -> Batch:
+    """Lanes of the world as the configuration wants them, the first `num_envs` of the run or those from another one on.
+
+    `changes` are fields of `BatchOptions`.
+    """
+    options = config.env
+    if world.deal is not None:
+        options = world.deal(options, range(first_lane, first_lane + num_envs), config.num_envs)
+    with _sized("lanes"):
+        return world.make(num_envs, options, config.batch_options(**changes))
 
 
-def make_agent(config: TrainConfig, batch: Batch, network: Any = None) -> Any:
+def make_agent(world: World, config: TrainConfig, batch: Batch, network: nn.Module | None = None) -> Agent:
     """The agent that the configuration names, for the spaces of `batch`, with the world's own network if it has one."""
     spaces = batch.single_observation_space, batch.single_action_space
-    network = world_network(batch, config) if network is None else network
-    agent_class = find_algo(config.algo.name).agent_class()
-    return agent_class(*spaces, config.algo, network=network, device=config.device, seed=config.seed)
+    with _sized("networks"):
+        network = make_network(world, config, batch) if network is None else network
+        agent_class = find_algo(config.algo.name).agent_class()
+        return agent_class(*spaces, config.algo, network=network, device=config.device, seed=config.seed)
 
 
-def begin_from(agent: Any, run: str) -> None:
-    """Give `agent` the networks of the latest checkpoint of another run."""
+@contextmanager
+def _sized(what: str) -> Iterator[None]:
+    """A `ConfigError` in place of what libraries say when a size is beyond all memory."""
+    try:
+        yield
+    except ShoalError:
+        raise
+    except (MemoryError, OverflowError, RuntimeError, TypeError, ValueError) as error:
+        if not isinstance(error, MemoryError | OverflowError) and not _BEYOND_MEMORY.search(str(error)):
+            raise
+        reason = str(error).partition("\n")[0].removesuffix(".")
+        raise ConfigError(f"The {what} of these settings do not fit into memory: {reason}. Lower sizes.") from error
+
+
+def make_network(world: World, config: TrainConfig, batch: Batch) -> nn.Module | None:
+    """The world's own network, its first weights drawn from the seed of the run; None for the standard one."""
+    build = lab_of(world).network
+    if build is None:
+        return None
     import torch
 
-    saved = Checkpoints(find_run(run) / "checkpoints").load().arrays
-    state = {name.removeprefix("agent."): torch.as_tensor(a) for name, a in saved.items() if name.startswith("agent.")}
+    with torch.random.fork_rng():
+        torch.manual_seed(config.seed)
+        return build(batch, config)
+
+
+def make_hooks(world: World, config: TrainConfig, batch: Batch) -> Hooks:
+    """What the world's lab adds to the loop that trains in `batch`."""
+    build = lab_of(world).hooks
+    return Hooks() if build is None else build(batch, config)
+
+
+def begin_from(agent: Agent, run: str) -> None:
+    """Give `agent` the networks of another run: of its latest checkpoint, or of the one that is named."""
     try:
-        agent.begin_from(state)
-    except ConfigError as error:
+        folder, which = find_checkpoint(run)
+        saved = Checkpoints(folder / "checkpoints").load(which)
+        with fitting(saved):
+            agent.begin_from(agent_state(saved))
+    except ShoalError as error:
         raise ConfigError(f"init={run!r}: {error}") from error
 
 
-@dataclass(frozen=True)
-class Player:
-    """Somebody who acts: the agent of a run as a checkpoint left it, or a policy by its name."""
+def agent_state(checkpoint: Checkpoint) -> dict[str, Tensor]:
+    """The agent's part of a checkpoint, as its `load_state_dict` takes it."""
+    import torch
 
-    world: str
-    name: str
-    """In a few words, e.g. "step 1,024" or "random"."""
-    env: dict[str, Any]
-    """Options with which the lanes were made."""
-    batch: Batch
-    """Lanes to act in."""
-    act_in: Callable[[Batch], Any]
-    """An actor for these or for other lanes of the same kind: `actor(obs, info) -> actions`, `actor.forget(ended)`."""
-    run: Path | None = None
-    agent: Any = None
-    step: int | None = None
+    mine = {
+        name.removeprefix("agent."): array for name, array in checkpoint.arrays.items() if name.startswith("agent.")
+    }
+    for name, array in mine.items():
+        if name.startswith(_NETWORKS) and not np.isfinite(array).all():
+            raise RunError(f"{checkpoint.path / ARRAYS} is damaged: {name!r} holds numbers that are not finite.")
+    return {name: torch.as_tensor(array) for name, array in mine.items()}
 
-    @property
-    def title(self) -> str:
-        return f"{self.world}, {self.name}"
 
-    @property
-    def about(self) -> dict[str, Any]:
-        """Who it is, as a JSON value."""
-        who = {"policy": self.name} if self.run is None else {"run": str(self.run), "step": self.step}
-        return {"world": self.world, **who, "env": self.env}
+def read_run(run: str | Path, trust: bool = False) -> tuple[Path, World, TrainConfig]:
+    """The folder of a run, its world and its configuration; `run` may also name a checkpoint of it.
 
-    def close(self) -> None:
-        self.batch.close()
+    `trust` lets it name code of whoever made it (see `shoal.training.trust`).
+    """
+    path, _ = find_checkpoint(run)
+    values, source = read_config(path, trust), str(path / "config.json")
+    world = world_in(values, source)
+    return path, world, config_from(values, world, source)
+
+
+class OpenedAgent(NamedTuple):
+    """The agent of a run, for as long as somebody wants it; its lanes are gone."""
+
+    agent: Agent
+    config: TrainConfig
+    observation_space: gym.Space
+    action_space: gym.Space
+    step: int
+    """Of the checkpoint."""
+
+
+def open_agent(
+    run: str | Path, checkpoint: str = "latest", device: str | None = None, trust: bool = False
+) -> OpenedAgent:
+    """The agent of a run as a checkpoint left it, and the run's configuration."""
+    path, world, config = read_run(run, trust)
+    config = replace(config, device=device or config.device)
+    saved = Checkpoints(path / "checkpoints").load(find_checkpoint(run, checkpoint)[1])
+    with naming(str(path / "config.json")):
+        batch = make_batch(world, config, 1)
+    try:
+        agent = _saved_agent(world, config, batch, saved)
+        return OpenedAgent(agent, config, batch.single_observation_space, batch.single_action_space, saved.step)
+    finally:
+        batch.close()
+
+
+def _saved_agent(world: World, config: TrainConfig, batch: Batch, saved: Checkpoint) -> Agent:
+    """The agent of a run, as a checkpoint left it."""
+    with naming(str(saved.path.parents[1] / "config.json")):
+        agent = make_agent(world, config, batch)
+    with fitting(saved):
+        agent.load_state_dict(agent_state(saved))
+    return agent
 
 
 def open_run(
@@ -86,48 +166,43 @@ def open_run(
     checkpoint: str = "latest",
     device: str | None = None,
     deterministic: bool = True,
-    env: dict[str, Any] | None = None,
-    **options: Any,
+    env: Values | None = None,
+    trust: bool = False,
+    **changes: Any,
 ) -> Player:
-    """The agent of a run in `num_envs` fresh lanes. `env` are options of the world, `options` those of the batch."""
-    import torch
-
-    path = find_run(run)
-    config = config_from(read_json(path / "config.json"), str(path / "config.json"))
-    config = replace(config, device=device or config.device, env={**config.env, **(env or {})})
-    saved = Checkpoints(path / "checkpoints").load(checkpoint)
-    batch = make_batch(config.world, config, num_envs, **options)
+    """The agent of a run in fresh lanes. `env` are options of the world, `changes` fields of `BatchOptions`."""
+    path, world, config = read_run(run, trust)
+    options = options_of(world, merge(as_values(config.env), env or {}))
+    config = replace(config, device=device or config.device, env=options)
+    saved = Checkpoints(path / "checkpoints").load(find_checkpoint(run, checkpoint)[1])
+    with naming(str(path / "config.json")):
+        batch = make_batch(world, config, num_envs, **changes)
     try:
-        agent = make_agent(config, batch)
-        weights = {name: torch.as_tensor(a) for name, a in saved.arrays.items() if name.startswith("agent.")}
-        agent.load_state_dict({name.removeprefix("agent."): tensor for name, tensor in weights.items()})
+        agent = _saved_agent(world, config, batch, saved)
     except ShoalError:
         batch.close()
         raise
 
-    def act_in(lanes: Batch) -> Actor:
-        return Actor(agent, lanes, world_hooks(lanes, config), deterministic)
+    def act_in(lanes: Batch) -> Policy:
+        return Actor(agent, deterministic)
 
-    return Player(config.world, f"step {saved.step:,}", config.env, batch, act_in, path, agent, saved.step)
+    return Player(world, f"step {saved.step:,}", options, batch, act_in, path, agent, saved.step)
 
 
 def open_policy(
-    world: str, num_envs: int, name: str | None = None, seed: int = 0, env: dict[str, Any] | None = None, **options: Any
+    world: World, num_envs: int, name: str | None = None, seed: int = 0, env: Values | None = None, **changes: Any
 ) -> Player:
-    """A policy that the world brings (its `DEFAULT` if no name is given), or the random one, in fresh lanes."""
-    resolve(world)  # an unknown world is named before anything else happens
-    name = name or world_part(world, "policies", "DEFAULT") or RANDOM
-    find = world_part(world, "policies", "find_policy")
-    config = replace(resolve_config(world, {}), env=env or {})  # of the preset, only what is not about the lanes
-    if name == RANDOM:
-
-        def act_in(lanes: Batch) -> Any:
-            return Actor(RandomAgent(lanes, seed), lanes, world_hooks(lanes, config))  # type: ignore[arg-type]
-
-    elif find is None:
-        raise ConfigError(f"{world} brings no policy {name!r}. Use --policy random, or name a run folder.")
-    else:
-        needs, act_in = find(name, config.env)
-        config = replace(config, env={**needs, **config.env})
-    batch = make_batch(world, config, num_envs, **options)
-    return Player(world, name, config.env, batch, act_in)
+    """A policy that the world brings (its default one if no name is given), or the random one, in fresh lanes."""
+    lab, env = lab_of(world), env or {}
+    name = name or lab.default_policy
+    options = options_of(world, env)
+    act_in: Callable[[Batch], Policy] = lambda lanes: Actor(RandomAgent(lanes, seed))  # noqa: E731
+    if name != RANDOM:
+        known = {} if lab.policies is None else lab.policies(options)
+        try:
+            policy = known[name]
+        except KeyError:
+            listed_by = f"`shoal play {world.name} --help`"
+            raise unknown_name("policy", name, [*known, RANDOM], listed_by, f"of {world.name}") from None
+        options, act_in = options_of(world, {**policy.needs, **env}), policy.make
+    return Player(world, name, options, world.make(num_envs, options, BatchOptions(**changes)), act_in)

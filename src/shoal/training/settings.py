@@ -1,106 +1,228 @@
 """From presets, files and arguments to one frozen configuration, and back to JSON that repeats the run.
 
-Later sources win: defaults of the dataclasses, then the world's preset, then a config file, then what was given.
-A key nobody knows is refused with the nearest one that exists.
+Later sources win: defaults of the dataclasses, then the world's preset, then a config file, then what the world's
+shorthands stand for, then what was given. A name nobody knows is refused with the nearest one that exists.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import tomllib
-import types
-import typing
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import ConfigError, unknown_name
-from shoal.registry import find_world
-from shoal.training.algos import find_algo
-from shoal.training.beside import world_part
-from shoal.training.config import TrainConfig
+from shoal.errors import ConfigError, ShoalError, naming, unknown_name
+from shoal.options import NoOptions, OpenOptions, Values, as_values, build, fit, hints_of
+from shoal.reading import parse_json, parse_toml, shortened
+from shoal.registry import as_world, worlds
+from shoal.training.config import TrainConfig, find_algo
+from shoal.training.lab import Lab, lab_of
+from shoal.world import World
 
-Values = dict[str, Any]
+SHORTHANDS = "shorthands"
+"""Where settings in a world's own counting wait to be translated."""
+_OLD_NAMES = {
+    ("algo", "compiled"): ("algo", "fast"),
+    ("env", "num_threads"): ("num_threads",),
+    ("env", "compiled"): ("compiled",),
+    ("env", "device"): ("env", "engine_device"),
+}
+"""Names of earlier versions, for files that were written by them."""
 
 
 def resolve_config(
-    world: str | None, given: Mapping[str, Any], file: str | Path | None = None, preset_name: str | None = None
-) -> TrainConfig:
-    """The configuration of a run. `given` and the file are nested as config.json is; `algo` may be just a name."""
-    from_file = _with_algo_table(_translated(read_config(file), file)) if file is not None else {}
-    given = _with_algo_table(given)
-    world = world or given.get("world") or from_file.get("world")
-    if not world:
-        raise ConfigError("No world was named. Say which, e.g. `shoal train cartpole`; `shoal envs` lists them.")
-    algo = given["algo"].get("name") or from_file.get("algo", {}).get("name") or "ppo"
-    values = preset(world, algo, preset_name)
-    if from_file:
-        same_agent = from_file["algo"].get("name", algo) == algo
-        values = merge(values, from_file if same_agent else {**from_file, "algo": {}})
-    values = merge(values, {**given, "world": world, "algo": {**given["algo"], "name": algo}})
-    return config_from(values, str(file) if file else "the configuration")
+    world: World | str,
+    given: Mapping[str, Any],
+    from_file: Values | None = None,
+    preset: str | None = None,
+    source: str = "",
+) -> TrainConfig[Any, Any]:
+    """The configuration of a run. `given` and the file are nested as config.json is; `algo` may be just a name.
+
+    `source` is what the file is called in messages.
+    """
+    world = as_world(world)
+    lab = lab_of(world)
+    from_file = check_tables(with_algo_table(from_file or {}), source)
+    given = check_tables(with_algo_table(given), "")
+    algo = given["algo"].get("name") or from_file["algo"].get("name") or "ppo"
+    if from_file["algo"].get("name", algo) != algo:
+        from_file = {**from_file, "algo": {}}
+    given = {**given, "world": world.reference, "algo": {**given["algo"], "name": algo}}
+    base = merge(_preset(world, lab, algo, preset), from_file)
+    return config_from(merge(merge(base, translated(world, lab, given, base)), given), world, source)
 
 
-def config_from(values: Mapping[str, Any], source: str) -> TrainConfig:
-    """The `TrainConfig` that nested values describe; `ConfigError` for a key or a value that does not fit."""
-    values = dict(values)
+def plan_config(
+    world: Any, settings: Values, file: str | Path | None = None, preset: str | None = None
+) -> tuple[World, TrainConfig[Any, Any]]:
+    """The world and the configuration of a new run: `world` is whatever `shoal.make` takes, or the file names it."""
+    named = as_world(world) if world is not None else None
+    from_file = {} if file is None else read_settings(file, named)
+    if named is None and "world" not in from_file:
+        where = "" if file is None else f" {file} does not say which either."
+        raise ConfigError(
+            f"No world was named. Say which, e.g. `shoal train cartpole`; `shoal envs` lists them.{where}"
+        )
+    source = "" if file is None else str(file)
+    chosen = named or world_in(from_file, source)
+    return chosen, resolve_config(chosen, sorted_settings(chosen, settings), from_file, preset, source)
+
+
+def translated(world: World, lab: Lab, asked: Values, base: Values) -> Values:
+    """What follows from `asked`, whose shorthands are taken out, where `base` holds otherwise."""
+    values = asked.pop(SHORTHANDS, {})
+    if lab.shorthands is None:
+        return {}
+    options = build(lab.shorthands.options, values, f"of {world.name}", f"`shoal train {world.name} --help`")
+    return lab.shorthands.translate(options, asked, base)
+
+
+def config_from(values: Mapping[str, Any], world: World | None = None, source: str = "") -> TrainConfig[Any, Any]:
+    """The `TrainConfig` that nested values describe; `source` is the file that they come from.
+
+    `ConfigError` for a name or a value that does not fit.
+    """
+    values = check_tables(modernised(values), source)
+    world = world_in(values, source) if world is None else world
+    help_ = f"`shoal train {world.name} --help`"
+    where = f"in {source}" if source else f"of {world.name}"
     table = dict(values.pop("algo", {}))
-    algo = build(find_algo(table.pop("name", "ppo")).config_class(), table, source, "algo.")
-    return build(TrainConfig, {**values, "algo": algo}, source)
+    extra, of_lab = values.pop("extra", {}), lab_of(world).options
+    with naming(source):
+        if extra and of_lab is NoOptions:
+            raise ConfigError(f"{world.name} adds nothing to training that could take {', '.join(sorted(extra))}.")
+        parts = {
+            "algo": build(find_algo(table.pop("name", "ppo")).config_class(), table, where, help_, "algo."),
+            "env": build(world.options, values.pop("env", {}), where, help_),
+            "extra": build(of_lab, extra, where, help_),
+        }
+        return build(TrainConfig, {**values, "world": values.get("world", world.reference), **parts}, where, help_)
+
+
+def world_in(values: Mapping[str, Any], source: str) -> World:
+    """The world that settings from a file name."""
+    with naming(source):
+        return as_world(fit(values.get("world"), str, "world"))
+
+
+def check_tables(values: Values, source: str) -> Values:
+    """`values` if those that must be tables are; what is in them is checked where their options are built."""
+    with naming(source):
+        for name in ("algo", "env", "extra"):
+            if not isinstance(values.get(name, {}), Mapping):
+                raise ConfigError(f"Invalid value for {name}: {shortened(values[name])} is not a table.")
+        find_algo(fit(values.get("algo", {}).get("name", "ppo"), str, "algo.name"))
+    return values
 
 
 def config_values(config: TrainConfig) -> Values:
     """What config.json holds: every field, with the agent's name among the agent's fields."""
-    values = json.loads(json.dumps(dataclasses.asdict(config)))
+    values = as_values(config)
     values["algo"] = {"name": config.algo.name, **values["algo"]}
-    return values
+    try:
+        return json.loads(json.dumps(values, default=_as_text))
+    except TypeError as error:
+        raise ConfigError(
+            f"The configuration cannot be written down, so the run could not be repeated: {error}. Name such things by "
+            "their path or import path."
+        ) from error
 
 
-def preset(world: str, algo: str, name: str | None = None) -> Values:
-    """What the world's own `presets.PRESETS[world]` says under `name`, or under the agent's name if none is given."""
-    known = _presets(world)
-    if name is not None and name not in known:
-        raise unknown_name(f"preset of {world}", name, known, f"`shoal train {world} --help`")
-    return dict(known.get(name or algo, {}))
+MAY_CHANGE = ("total_steps", "ray_address")
+"""What may be given anew when a run is resumed."""
 
 
-def preset_names(world: str) -> list[str]:
-    """What `--preset` can be for this world."""
-    return list(_presets(world))
+def refuse_changes(folder: Path, saved: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    """`ConfigError` where what is `wanted` differs from what the run or experiment in `folder` was started with."""
+    for name, old, new in differences(saved, wanted):
+        if name not in MAY_CHANGE:
+            raise ConfigError(
+                f"{folder} was started with {name}={old!r}, not {new!r}, and what is resumed goes on as it was. "
+                f"Leave {name} out, or start anew with --config {folder / 'config.json'}."
+            )
 
 
-def _presets(world: str) -> dict[str, Values]:
-    found = find_world(world)
-    presets = world_part(world, "presets", "PRESETS")
-    return {} if presets is None or found is None else presets.get(found.name, {})
+def _as_text(value: object) -> str:
+    if isinstance(value, Path):
+        return str(value)
+    raise TypeError(f"it holds a {type(value).__name__}")
+
+
+def sorted_settings(world: World, settings: Mapping[str, Any]) -> Values:
+    """Settings by name alone, as flags have them, put where config.json has them."""
+    lab, nested = lab_of(world), dict[str, Any]()
+    places = [(TrainConfig, ()), (lab.options, ("extra",)), (world.options, ("env",))]
+    if lab.shorthands is not None:
+        places.insert(1, (lab.shorthands.options, (SHORTHANDS,)))
+    for name, value in settings.items():
+        if name == SHORTHANDS:  # they are sorted already
+            nested = merge(nested, {name: value})
+            continue
+        place = next((path for cls, path in places if name in hints_of(cls)), None)
+        if place is None and world.options is OpenOptions:
+            place = ("env",)
+        if place is None:
+            known = [known for cls, _ in places for known in hints_of(cls)]
+            raise unknown_name("setting", name, known, f"`shoal train {world.name} --help`", f"of {world.name}")
+        nested = merge(nested, {name: value} if not place else {place[0]: {name: value}})
+    return nested
+
+
+def _preset(world: World, lab: Lab, algo: str, name: str | None = None) -> Values:
+    """What the world's preset says: the one named, or else the one for the agent."""
+    if name is not None and name not in lab.presets:
+        raise unknown_name("preset", name, lab.presets, f"`shoal train {world.name} --help`", f"of {world.name}")
+    chosen = lab.presets.get(name or algo)
+    return {} if chosen is None else dict(chosen.settings)
+
+
+# ---------------------------------------------------------------------- files
+
+
+def read_settings(path: str | Path, world: World | None = None) -> Values:
+    """The settings in a JSON or TOML file; a file with a curriculum is put into settings by the world's lab."""
+    values = read_config(path)
+    if "curriculum" not in values:
+        return values
+    if world is None and "world" in values:
+        world = world_in(values, str(path))
+    candidates = [each for each in worlds().values() if not isinstance(each, ShoalError)] if world is None else [world]
+    readers = (reader for each in candidates if (reader := lab_of(each).read_curriculum) is not None)
+    reader = next(readers, None)
+    if reader is None:
+        raise ConfigError(f"{path}: no curricula can be read for {world.name if world else 'any world'}.")
+    return reader(values, Path(path))
 
 
 def read_config(path: str | Path) -> Values:
     """A JSON or TOML file of nested values."""
     path = Path(path)
     try:
-        text = path.read_text()
-        values = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+        content = path.read_bytes()
+        values = parse_toml(content) if path.suffix == ".toml" else parse_json(content)
     except OSError as error:
         raise ConfigError(f"The config file {path} cannot be read: {error.strerror}.") from error
     except ValueError as error:
         kind = "TOML" if path.suffix == ".toml" else "JSON"
-        raise ConfigError(f"The config file {path} is no valid {kind}: {error}.") from error
+        raise ConfigError(f"The config file {path} is not valid {kind}: {error}.") from error
     if not isinstance(values, dict):
-        raise ConfigError(f"The config file {path} holds a {type(values).__name__}; it must hold named values.")
+        raise ConfigError(f"The config file {path} must hold named values, not {shortened(values)}.")
     return values
 
 
-def _translated(values: Values, file: str | Path) -> Values:
-    """A curriculum file as settings: its world (hockey, unless it says otherwise) knows how."""
-    if "curriculum" not in values:
-        return values
-    world = str(values.get("world", "hockey"))
-    translate = world_part(world, "curriculum_settings", "settings_from")
-    if translate is None:
-        raise ConfigError(f"{file}: world={world!r} has no curricula.")
-    return translate(values, Path(file))
+def modernised(values: Mapping[str, Any]) -> Values:
+    """`values` with the names of earlier versions replaced by those of today."""
+    modern = {key: dict(value) if isinstance(value, Mapping) else value for key, value in values.items()}
+    for (table, old), new in _OLD_NAMES.items():
+        if isinstance(modern.get(table), dict) and old in modern[table]:
+            value = modern[table].pop(old)
+            (modern[new[0]] if len(new) > 1 else modern).setdefault(new[-1], value)
+    return modern
+
+
+# ---------------------------------------------------------------------- nested values
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> Values:
@@ -114,58 +236,19 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> Values:
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any, Any]]:
     """(dotted field, old value, new value) wherever two nested values differ."""
-    found = []
+    changes = []
     for key in sorted({*old, *new}):
         a, b = old.get(key), new.get(key)
         if isinstance(a, Mapping) and isinstance(b, Mapping):
-            found += differences(a, b, f"{prefix}{key}.")
+            changes += differences(a, b, f"{prefix}{key}.")
         elif a != b:
-            found.append((f"{prefix}{key}", a, b))
-    return found
+            changes.append((f"{prefix}{key}", a, b))
+    return changes
 
 
-def build(cls: type, values: Mapping[str, Any], source: str, prefix: str = "") -> Any:
-    """An instance of the dataclass `cls` from values whose keys and types are checked."""
-    hints = typing.get_type_hints(cls)
-    known = [field.name for field in dataclasses.fields(cls)]
-    for key in values:
-        if key not in known:
-            raise unknown_name(
-                f"setting in {source}", prefix + key, [prefix + name for name in known], "`shoal train --help`"
-            )
-    fitted = {key: _fit(value, hints[key], f"{prefix}{key}", source) for key, value in values.items()}
-    try:
-        return cls(**fitted)
-    except ConfigError as error:
-        if not Path(source).is_file():
-            raise
-        raise ConfigError(f"{source}: {prefix}{error}") from error
-
-
-def _fit(value: Any, hint: Any, name: str, source: str) -> Any:
-    """`value` as `hint` wants it: JSON has no tuples, and writes 1 for 1.0."""
-    kind, options = typing.get_origin(hint) or hint, typing.get_args(hint)
-    if kind in (typing.Union, types.UnionType):
-        if (value is None and type(None) in options) or (dataclasses.is_dataclass(value) and type(value) in options):
-            return value
-        return _fit(value, next(option for option in options if option is not type(None)), name, source)
-    if kind is typing.Literal:
-        if value in options:
-            return value
-        raise unknown_name(f"choice for {name} in {source},", str(value), map(str, options), "`shoal train --help`")
-    if kind is tuple and isinstance(value, list | tuple):
-        return tuple(_fit(item, options[0], name, source) for item in value)
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if kind is Any or (isinstance(value, kind) and not (kind is int and isinstance(value, bool))):
-        return value
-    wanted = getattr(kind, "__name__", str(kind))
-    raise ConfigError(f"{name}={value!r} in {source} must be of type {wanted}, not {type(value).__name__}.")
-
-
-def _with_algo_table(values: Mapping[str, Any]) -> Values:
+def with_algo_table(values: Mapping[str, Any]) -> Values:
     """`algo="ppo"` is short for `algo={"name": "ppo"}`."""
     algo = values.get("algo", {})
     if dataclasses.is_dataclass(algo) and not isinstance(algo, type):
         algo = {"name": algo.name, **dataclasses.asdict(algo)}  # type: ignore[attr-defined]
-    return {**values, "algo": {"name": algo} if isinstance(algo, str) else dict(algo)}
+    return {**values, "algo": {"name": algo} if isinstance(algo, str) else algo}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from pathlib import Path
 from typing import Any
 
 from shoal.errors import ConfigError, missing_extra
@@ -21,6 +22,12 @@ class Tracker:
 
     def row(self, step: int, row: Row) -> None:
         self._session.log(row, step=step)
+
+    def saved(self, checkpoint: Path, best: bool) -> None:
+        """Checkpoints stay here."""
+
+    def say(self, sentence: str) -> None:
+        """Sentences are for whoever sits at the terminal."""
 
     def close(self) -> None:
         self._session.finish()

@@ -25,6 +25,7 @@ B = num_envs is the leading axis of every array. Beyond Gymnasium, a batch promi
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -33,12 +34,13 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from shoal.errors import ConfigError, StateError
-from shoal.vector.seeding import LaneSeed
-from shoal.vector.spaces import copy_tree, empty_batch, num_actions
+from shoal.seeding import Seed, Seeds, check_run_seed
+from shoal.trees import Tree, copy_tree
+from shoal.vector.spaces import empty_batch, num_actions
 
 Array = Any  # numpy.ndarray or torch.Tensor
-Tree = Any  # an Array, or a dict or tuple of Trees, as the space has it
 State = dict[str, np.ndarray]
+Info = dict[str, Tree]
 
 
 class Step(NamedTuple):
@@ -59,6 +61,8 @@ class Batch(VectorEnv):
     `_get_state` and `_set_state`.
     """
 
+    state_is_data = False
+    """Whether `set_state` only copies numbers. Where it may run code (a pickle), only one's own runs are resumed."""
     closed = True  # until `__init__` has run: what was never made must not be closed when it is collected
 
     def __init__(
@@ -70,7 +74,7 @@ class Batch(VectorEnv):
         autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
         has_action_mask: bool = False,
         copy: bool = True,
-        metadata: dict[str, Any] | None = None,
+        metadata: Mapping[str, object] | None = None,
     ) -> None:
         self.num_envs = check_num_envs(num_envs)
         self.single_observation_space = single_observation_space
@@ -87,14 +91,12 @@ class Batch(VectorEnv):
 
     # ------------------------------------------------------------------ what a user calls
 
-    def reset(
-        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Tree, dict[str, Any]]:
+    def reset(self, *, seed: Seeds = None, options: Mapping[str, object] | None = None) -> tuple[Tree, Info]:
         """Begin new episodes. Returns obs [B, *obs] and infos.
 
         Args:
-            seed: an int starts every lane's random stream anew from (seed, lane); a list gives each lane its own;
-                None continues the streams (fresh entropy the first time).
+            seed: an int, or a `Seed`, starts every lane's random stream anew from (seed, lane); a list gives each
+                lane its own; None continues the streams (fresh entropy the first time).
             options: `{"reset_mask": [B] bool}` resets only these lanes and leaves the others untouched.
         """
         if self._buffers is None:
@@ -102,7 +104,7 @@ class Batch(VectorEnv):
         info = self.reset_into(self._buffers, seed=seed, options=options)
         return (copy_tree(self._buffers.obs), copy_tree(info)) if self.copy else (self._buffers.obs, info)
 
-    def step(self, actions: Array) -> tuple[Tree, Array, Array, Array, dict[str, Any]]:
+    def step(self, actions: Array) -> tuple[Tree, Array, Array, Array, Info]:
         """Step every lane. Takes [B, *action]; returns obs, reward, terminated, truncated, info."""
         out = self._buffers
         if out is None:
@@ -113,19 +115,17 @@ class Batch(VectorEnv):
             return copy_tree(out.obs), *flags, copy_tree(info)
         return out.obs, out.reward, out.terminated, out.truncated, info
 
-    def reset_into(
-        self, out: Step, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
-    ) -> dict[str, Any]:
+    def reset_into(self, out: Step, *, seed: Seeds = None, options: Mapping[str, object] | None = None) -> Info:
         """`reset` into the caller's buffers. Rows of lanes that are not reset keep what they hold."""
         self._refuse_if_closed("reset")
         mask = check_reset_mask(options, self.num_envs)
         if mask is not None and not self._was_reset:
             raise StateError("reset(options={'reset_mask': ...}) came before any full reset. Call reset() once first.")
-        info = self._reset_lanes(out, check_seed(seed, self.num_envs), mask, options or {})
+        info = self._reset_lanes(out, check_seed(seed, self.num_envs), mask, dict(options or {}))
         self._was_reset = True
         return info
 
-    def step_into(self, action: Array, out: Step) -> dict[str, Any]:
+    def step_into(self, action: Array, out: Step) -> Info:
         """`step` into the caller's buffers (see `empty_step`). The infos returned are valid until the next call."""
         if not self._was_reset or self.closed:
             self._refuse_if_closed("step")
@@ -134,10 +134,14 @@ class Batch(VectorEnv):
 
     def empty_step(self) -> Step:
         """Buffers of the right shapes and types for one step of this batch."""
-        space, B = self.single_observation_space, self.num_envs
-        mask = np.ones((B, num_actions(self.single_action_space)), np.bool_) if self.has_action_mask else None
-        flags = np.zeros((2, B), np.bool_)
-        return Step(empty_batch(space, B), np.zeros(B, np.float32), flags[0], flags[1], empty_batch(space, B), mask)
+        return self._empty_rows(self.num_envs)
+
+    def _empty_rows(self, count: int) -> Step:
+        """Buffers for `count` of the lanes."""
+        obs, final_obs = (empty_batch(self.single_observation_space, count) for _ in range(2))
+        mask = np.ones((count, num_actions(self.single_action_space)), np.bool_) if self.has_action_mask else None
+        terminated, truncated = np.zeros((2, count), np.bool_)
+        return Step(obs, np.zeros(count, np.float32), terminated, truncated, final_obs, mask)
 
     def get_state(self) -> State:
         """Everything the batch remembers, as a flat dict of plain arrays that the caller owns."""
@@ -152,6 +156,22 @@ class Batch(VectorEnv):
         self._set_state(state)
         self._was_reset = True
 
+    def cpu_seconds_elsewhere(self) -> float:
+        """CPU seconds so far of the processes that step lanes for this one; 0 where there are none."""
+        return 0.0
+
+    @property
+    def pattern(self) -> Batch:
+        """Lanes of this kind in this process, to ask and to change settings in: these, unless they are elsewhere."""
+        return self
+
+    def get_settings(self) -> Any:
+        """What was set since the lanes were made and is no part of their state, e.g. opponents; it can be pickled."""
+        return None
+
+    def set_settings(self, settings: Any) -> None:
+        """Take over what `get_settings` of other lanes of this kind returned; where nothing changed this is quick."""
+
     def __del__(self) -> None:
         """A batch that is dropped leaves nothing running. (Gymnasium 1.4 no longer does this for us.)"""
         if not self.closed:
@@ -160,13 +180,11 @@ class Batch(VectorEnv):
     # ------------------------------------------------------------------ what a backend writes
 
     @abstractmethod
-    def _reset_lanes(
-        self, out: Step, seed: list[int | None] | int | None, mask: np.ndarray | None, options: dict[str, Any]
-    ) -> dict[str, Any]:
+    def _reset_lanes(self, out: Step, seed: Seeds, mask: np.ndarray | None, options: dict[str, object]) -> Info:
         """Reset the lanes in `mask` (all if None): write rows of `out.obs` (and `out.action_mask`), return infos."""
 
     @abstractmethod
-    def _step_lanes(self, action: Array, out: Step) -> dict[str, Any]:
+    def _step_lanes(self, action: Array, out: Step) -> Info:
         """Check the actions, step, fill `out`, return infos."""
 
     @abstractmethod
@@ -181,14 +199,39 @@ class Batch(VectorEnv):
         if self.closed:
             raise StateError(f"{call}() came after close(). Make a new batch to go on.")
 
+    def _lanes_to_seed(self, seed: Seeds, which: np.ndarray) -> np.ndarray:
+        """[B] bool: the lanes of `which` whose random streams begin anew, which are all of them at the first reset."""
+        if not self._was_reset:
+            return which
+        return which & ([s is not None for s in seed] if isinstance(seed, list) else seed is not None)
 
-def check_num_envs(num_envs: Any) -> int:
+
+def episode_over(lane: int) -> StateError:
+    """The error for stepping a lane that waits for its reset."""
+    return StateError(
+        f"The episode of lane {lane} has ended and autoreset is disabled. "
+        "Reset it with reset(options={'reset_mask': mask}) before the next step."
+    )
+
+
+def check_num_envs(num_envs: object) -> int:
     """`num_envs` as an int of at least 1, or a `ConfigError`."""
     if isinstance(num_envs, bool) or not isinstance(num_envs, int | np.integer):
         raise ConfigError(f"num_envs={num_envs!r} is not a whole number. Pass an int of at least 1.")
     if num_envs < 1:
-        raise ConfigError(f"num_envs={num_envs} makes no batch. Pass an int of at least 1.")
+        raise ConfigError(f"num_envs must be at least 1, not {num_envs}.")
     return int(num_envs)
+
+
+def one_per_lane(name: str, values: object, num_envs: int) -> list[Any]:
+    """[B] values of an attribute: a list or tuple has one for each lane, anything else is for all of them."""
+    if not isinstance(values, list | tuple):
+        return [values] * num_envs
+    if len(values) != num_envs:
+        raise ConfigError(
+            f"set_attr({name!r}) got {len(values)} values for {num_envs} lanes. Pass one value, or one per lane."
+        )
+    return list(values)
 
 
 def check_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
@@ -202,14 +245,12 @@ def check_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
     raise ConfigError(f"autoreset_mode={mode!r} is unknown. Use 'same_step', 'next_step' or 'disabled'.")
 
 
-def check_seed(seed: Any, num_envs: int) -> int | list[int | None] | None:
+def check_seed(seed: Seeds | np.integer | np.ndarray, num_envs: int) -> Seeds:
     """A seed as `reset` takes it, or a `ConfigError`."""
-    if seed is None:
-        return None
+    if seed is None or isinstance(seed, Seed):
+        return seed
     if isinstance(seed, int | np.integer) and not isinstance(seed, bool):
-        if seed < 0:
-            raise ConfigError(f"seed={seed} is negative. Seeds are whole numbers from 0.")
-        return seed if isinstance(seed, LaneSeed) else int(seed)
+        return check_run_seed(int(seed))
     if isinstance(seed, list | tuple | np.ndarray):
         if len(seed) != num_envs:
             raise ConfigError(
@@ -217,10 +258,10 @@ def check_seed(seed: Any, num_envs: int) -> int | list[int | None] | None:
             )
         if all(s is None or (isinstance(s, int | np.integer) and s >= 0) for s in seed):
             return [None if s is None else int(s) for s in seed]
-    raise ConfigError(f"seed={seed!r} is no seed. Pass an int from 0, one such int per lane, or None.")
+    raise ConfigError(f"seed={seed!r} is not a valid seed. Pass an int from 0, one such int per lane, or None.")
 
 
-def check_reset_mask(options: dict[str, Any] | None, num_envs: int) -> np.ndarray | None:
+def check_reset_mask(options: Mapping[str, object] | None, num_envs: int) -> np.ndarray | None:
     """The [B] bool mask in `options["reset_mask"]`, or None where all lanes are meant."""
     mask = None if options is None else options.get("reset_mask")
     if mask is None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from abc import abstractmethod
-from typing import Any
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from shoal.errors import ConfigError, LaneFault, StateError
-from shoal.vector.batch import Array, Batch, State, Step, Tree
-from shoal.vector.lane_rng import LaneRng
-from shoal.vector.spaces import as_actions, assign_tree, check_action_range, copy_tree, index_tree
+from shoal.seeding import LaneRng, Seeds
+from shoal.trees import Tree, assign_tree, copy_tree, index_tree, leaves, map_tree
+from shoal.vector.batch import Array, Batch, Info, State, Step, episode_over
+from shoal.vector.episodes import Episodes
+from shoal.vector.spaces import as_actions, check_action_range
 
 
 class Batched(Batch):
@@ -47,6 +47,7 @@ class Batched(Batch):
     """
 
     state: dict[str, Array]
+    state_is_data = True
 
     def __init__(
         self,
@@ -69,11 +70,8 @@ class Batched(Batch):
         )
         self.device = device
         self.rng = LaneRng(self.num_envs)
-        self._total = np.zeros(self.num_envs)
-        self._length = np.zeros(self.num_envs, np.int64)
-        self._began = np.zeros(self.num_envs)
+        self._episodes = Episodes(self.num_envs)
         self._ended = np.zeros(self.num_envs, np.bool_)
-        self._seeded = False
 
     # ------------------------------------------------------------------ what an author writes
 
@@ -106,25 +104,21 @@ class Batched(Batch):
         step = super().empty_step()
         return Step(*[_to_device(part, self.device) for part in step]) if self.device else step
 
-    def _reset_lanes(self, out: Step, seed: Any, mask: np.ndarray | None, options: dict[str, Any]) -> dict[str, Any]:
+    def _reset_lanes(self, out: Step, seed: Seeds, mask: np.ndarray | None, options: dict[str, object]) -> Info:
         which = np.ones(self.num_envs, np.bool_) if mask is None else mask
-        if seed is not None or not self._seeded:
-            named = which & [s is not None for s in seed] if isinstance(seed, list) and self._seeded else which
-            self.rng.seed(seed, named)
-            self._seeded = True
+        to_seed = self._lanes_to_seed(seed, which)
+        if to_seed.any():
+            self.rng.seed(seed, to_seed)
         lanes = np.flatnonzero(which)
         self._begin(lanes)
         self._look(out, None if mask is None else lanes)
         return self._standing_info(out)
 
-    def _step_lanes(self, action: Array, out: Step) -> dict[str, Any]:
+    def _step_lanes(self, action: Array, out: Step) -> Info:
         action = self._checked(action)
         waiting = np.flatnonzero(self._ended)
         if len(waiting) and self.autoreset_mode == AutoresetMode.DISABLED:
-            raise StateError(
-                f"The episode of lane {waiting[0]} has ended and autoreset is disabled. "
-                "Reset it with reset(options={'reset_mask': mask}) before the next step."
-            )
+            raise episode_over(waiting[0])
         kept = self._rows(waiting) if len(waiting) else None
         reward, terminated, truncated = self.transition(action)
         if kept is not None:
@@ -133,25 +127,25 @@ class Batched(Batch):
         out.terminated[:] = terminated
         out.truncated[:] = truncated & ~terminated
         done = _to_numpy(out.terminated) | _to_numpy(out.truncated)
-        self._refuse_nan(out.reward, "reward")
-        self._total += _to_numpy(out.reward)
-        self._length += 1
+        self._refuse_nan(out.reward, "a reward")
+        self._episodes.advance(slice(None), _to_numpy(out.reward))
         if len(waiting):
             self._begin(waiting)
         ended = self._end(done, out) if done.any() else {}
         self._look(out, None)
         return {**self._standing_info(out), **ended}
 
+    def _remembered(self) -> dict[str, Array]:
+        """Everything that a state consists of, by name: not copies."""
+        book = {"total": self._episodes.returns, "length": self._episodes.lengths, "ended": self._ended}
+        own = {f"state.{name}": value for name, value in self.state.items()}
+        return {**own, **book, "rng_key": self.rng.key, "rng_count": self.rng.count}
+
     def _get_state(self) -> State:
-        own = {f"state.{name}": np.array(_to_numpy(value)) for name, value in self.state.items()}
-        book = {"total": self._total, "length": self._length, "ended": self._ended}
-        book |= {"rng_key": self.rng.key, "rng_count": self.rng.count}
-        return {**own, **{name: value.copy() for name, value in book.items()}}
+        return {name: np.array(_to_numpy(value)) for name, value in self._remembered().items()}
 
     def _set_state(self, state: State) -> None:
-        book = {"total": self._total, "length": self._length, "ended": self._ended}
-        book |= {"rng_key": self.rng.key, "rng_count": self.rng.count}
-        wanted = {**{f"state.{name}": value for name, value in self.state.items()}, **book}
+        wanted = self._remembered()
         for name, target in wanted.items():
             if name not in state or tuple(state[name].shape) != tuple(target.shape):
                 got = tuple(state[name].shape) if name in state else "absent"
@@ -161,8 +155,7 @@ class Batched(Batch):
                 )
         for name, target in wanted.items():
             target[...] = state[name] if isinstance(target, np.ndarray) else _to_device(state[name], self.device)
-        self._began[:] = time.perf_counter()
-        self._seeded = True
+        self._episodes.restart_clock()
 
     # ------------------------------------------------------------------ pieces
 
@@ -173,14 +166,12 @@ class Batched(Batch):
 
     def _begin(self, lanes: np.ndarray) -> None:
         self.begin(_to_device(lanes, self.device) if self.device else lanes)
-        self._total[lanes], self._length[lanes], self._ended[lanes] = 0.0, 0, False
-        self._began[lanes] = time.perf_counter()
+        self._episodes.begin(lanes)
+        self._ended[lanes] = False
 
-    def _end(self, done: np.ndarray, out: Step) -> dict[str, Any]:
+    def _end(self, done: np.ndarray, out: Step) -> Info:
         """Book the episodes that ended; under SAME_STEP keep their last observation and begin the next ones."""
-        now = time.perf_counter()
-        episode = {"r": self._total.copy(), "l": self._length.copy(), "t": now - self._began}
-        info: dict[str, Any] = {"episode": episode, "_episode": done}
+        info: Info = {"episode": self._episodes.summary(slice(None)), "_episode": done}
         if self.autoreset_mode != AutoresetMode.SAME_STEP:
             self._ended |= done
             return info
@@ -195,11 +186,11 @@ class Batched(Batch):
         at = slice(None) if lanes is None else lanes
         obs = self.observe()
         assign_tree(out.obs, at, obs if lanes is None else index_tree(obs, lanes))
-        self._refuse_nan(out.obs, "observation")
+        self._refuse_nan(out.obs, "an observation")
         if out.action_mask is not None:
             out.action_mask[at] = self.action_mask()[at]
 
-    def _standing_info(self, out: Step) -> dict[str, Any]:
+    def _standing_info(self, out: Step) -> Info:
         info = self.inform()
         return info if out.action_mask is None else {**info, "action_mask": out.action_mask}
 
@@ -218,29 +209,20 @@ class Batched(Batch):
         return results
 
     def _refuse_nan(self, tree: Tree, what: str) -> None:
-        for part in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, tuple) else (tree,):
-            if isinstance(part, dict | tuple):
-                self._refuse_nan(part, what)
-            elif (part.dtype.kind == "f" if isinstance(part, np.ndarray) else part.is_floating_point()) and bool(
-                (part != part).any()
-            ):
-                lane = int(np.argwhere(_to_numpy(part != part))[0][0])
-                article = "an" if what[0] in "aeiou" else "a"
-                name = type(self).__name__
-                raise LaneFault(f"{name} gave {article} {what} that is NaN in lane {lane}. Correct it there.", lane)
+        for part in leaves(tree):
+            odd = part != part  # only NaN differs from itself
+            if bool(odd.any()):
+                lane, name = int(np.argwhere(_to_numpy(odd))[0][0]), type(self).__name__
+                raise LaneFault(f"{name} gave {what} that is NaN in lane {lane}. Correct it there.", lane)
 
 
 def _to_numpy(value: Array) -> np.ndarray:
     return value if isinstance(value, np.ndarray) else value.detach().cpu().numpy()
 
 
-def _to_device(value: Any, device: str | None) -> Any:
-    if isinstance(value, dict):
-        return {key: _to_device(part, device) for key, part in value.items()}
-    if isinstance(value, tuple):
-        return tuple(_to_device(part, device) for part in value)
-    if value is None or device is None:
+def _to_device(value: Tree, device: str | None) -> Tree:
+    if device is None:
         return value
     import torch
 
-    return torch.as_tensor(value, device=device)
+    return map_tree(lambda leaf: None if leaf is None else torch.as_tensor(leaf, device=device), value)

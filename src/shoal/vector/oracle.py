@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shoal.errors import ConfigError, LaneFault, ShoalError
-from shoal.vector.batch import Array, Tree
+from shoal.trees import Tree, concatenate_trees, leaves, map_tree
+from shoal.vector.batch import Array
 
 
 class OracleStats(NamedTuple):
@@ -47,11 +48,11 @@ class Oracle:
         """Declare an oracle.
 
         Args:
-            chunk: at most so many lanes at once; None takes all, and halves when memory runs out.
+            chunk: at most this many lanes at once; None takes all, and halves when memory runs out.
             describe: words about a lane for error messages, e.g. which request it was working on.
         """
         if chunk is not None and chunk < 1:
-            raise ConfigError(f"chunk={chunk} lanes at once answers nothing. Use at least 1, or None for all.")
+            raise ConfigError(f"chunk must be at least 1 lane, not {chunk}. Leave it out to ask about all at once.")
         self.name = name or getattr(function, "__name__", None) or type(function).__name__
         self.chunk = chunk
         self._function = _on_tensors(function) if _is_module(function) else function
@@ -90,12 +91,12 @@ class Oracle:
         calls, pieces, lanes, seconds = self._stats
         seconds += time.perf_counter() - start
         self._stats = OracleStats(calls + 1, pieces + len(answers), lanes + num_lanes, seconds)
-        return answers[0] if len(answers) == 1 else _concatenate(answers)
+        return answers[0] if len(answers) == 1 else concatenate_trees(answers)
 
     # ------------------------------------------------------------------ faults
 
     def _check(self, answer: Tree, lo: int, hi: int) -> None:
-        for leaf in _leaves(answer):
+        for leaf in leaves(answer):
             if len(leaf) != hi - lo:
                 raise ConfigError(
                     f"Oracle {self.name!r} was asked about {hi - lo} lanes and answered with shape "
@@ -133,33 +134,7 @@ class Oracle:
 # ---------------------------------------------------------------------- trees and tensors
 
 
-def _leaves(tree: Tree) -> list[Array]:
-    if isinstance(tree, dict):
-        return [leaf for part in tree.values() for leaf in _leaves(part)]
-    if isinstance(tree, tuple):
-        return [leaf for part in tree for leaf in _leaves(part)]
-    return [tree]
-
-
-def _rebuild(parts: list[Tree], join: Callable[[list[Array]], Array]) -> Tree:
-    """One tree out of trees of the same form, leaf by leaf; named tuples keep their type."""
-    first = parts[0]
-    if isinstance(first, dict):
-        return {key: _rebuild([part[key] for part in parts], join) for key in first}
-    if isinstance(first, tuple):
-        joined = [_rebuild(list(column), join) for column in zip(*parts, strict=True)]
-        return type(first)(*joined) if hasattr(first, "_fields") else tuple(joined)
-    return join(parts)
-
-
-def _concatenate(parts: list[Tree]) -> Tree:
-    def join(leaves: list[Array]) -> Array:
-        return np.concatenate(leaves) if isinstance(leaves[0], np.ndarray) else sys.modules["torch"].cat(leaves)
-
-    return _rebuild(parts, join)
-
-
-def _is_module(function: Any) -> bool:
+def _is_module(function: object) -> bool:
     torch = sys.modules.get("torch")  # whoever holds a module has imported torch
     return torch is not None and isinstance(function, torch.nn.Module)
 
@@ -175,7 +150,7 @@ def _on_tensors(module: Any) -> Callable[..., Tree]:
             answer = module(*(torch.as_tensor(array, device=device) for array in question))
         if not isinstance(question[0], np.ndarray):
             return answer
-        return _rebuild([answer], lambda leaves: leaves[0].cpu().numpy())
+        return map_tree(lambda leaf: leaf.cpu().numpy(), answer)
 
     return call
 

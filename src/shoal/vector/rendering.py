@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import ConfigError
+from shoal.trees import Tree, leaves
 
 if TYPE_CHECKING:
-    from shoal.vector.batch import Batch, Tree
+    from shoal.vector.batch import Batch
 
 
 def rounded(values: np.ndarray, digits: int = 4) -> list[float]:
@@ -26,14 +27,8 @@ def rounded(values: np.ndarray, digits: int = 4) -> list[float]:
 
 def obs_frames(batch: Batch, obs: Tree) -> list[Any]:
     """The observations themselves, [B, *obs] -> B lists of numbers; the parts of a Dict or Tuple side by side."""
-    return [rounded(row) for row in _flat_rows(obs, batch.num_envs)]
-
-
-def _flat_rows(tree: Tree, num_envs: int) -> np.ndarray:
-    parts = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, tuple) else None
-    if parts is None:
-        return np.asarray(tree, np.float64).reshape(num_envs, -1)
-    return np.concatenate([_flat_rows(part, num_envs) for part in parts], axis=1)
+    parts = [np.asarray(leaf, np.float64).reshape(batch.num_envs, -1) for leaf in leaves(obs)]
+    return [rounded(row) for row in np.concatenate(parts, axis=1)]
 
 
 @dataclass(frozen=True)
@@ -69,10 +64,10 @@ PICTURES = Renderer(
 
 def renderer_of(batch: Batch) -> Renderer:
     """The renderer that the world of `batch` brings, or the plain one that shows observations as bars."""
-    found = batch.metadata.get("renderer", OBSERVATIONS)
-    if isinstance(found, str):
-        module, _, name = found.partition(":")
-        found = getattr(importlib.import_module(module), name)
-    if not isinstance(found, Renderer):
-        raise ConfigError(f"metadata['renderer'] is {found!r}; it must be a Renderer or 'module:NAME' of one.")
-    return found
+    renderer = batch.metadata.get("renderer", OBSERVATIONS)
+    if isinstance(renderer, str):
+        module, _, name = renderer.partition(":")
+        renderer = getattr(importlib.import_module(module), name)
+    if not isinstance(renderer, Renderer):
+        raise ConfigError(f"metadata['renderer'] is {renderer!r}; it must be a Renderer or 'module:NAME' of one.")
+    return renderer

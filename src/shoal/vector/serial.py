@@ -32,7 +32,7 @@ class SerialBatch(LaneBatch):
         env: Source,
         num_envs: int,
         *,
-        env_kwargs: dict[str, Any] | None = None,
+        env_kwargs: dict[str, object] | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
         copy: bool = True,
     ) -> None:
@@ -48,7 +48,7 @@ class SerialBatch(LaneBatch):
         """The environments, one per lane."""
         return self._group.envs
 
-    def _run_reset(self, lanes: np.ndarray, seeds: list[int | None], options: dict[str, Any] | None) -> list[Report]:
+    def _run_reset(self, lanes: np.ndarray, seeds: list[int | None], options: dict[str, object] | None) -> list[Report]:
         self._was_reset = False  # until every lane has begun: a reset that raises leaves nothing to step
         return [self._group.reset(lanes.tolist(), seeds, options)]
 
@@ -65,6 +65,12 @@ class SerialBatch(LaneBatch):
     def _run_load(self, saved: list[bytes]) -> None:
         self._group.load(saved)
 
-    def close_extras(self, **kwargs: Any) -> None:
+    def _run_call(self, name: str, args: tuple[object, ...], kwargs: dict[str, object]) -> list[Any]:
+        return self._group.call(name, args, kwargs)
+
+    def _run_set_attr(self, name: str, values: list[Any]) -> None:
+        self._group.set_attr(name, values)
+
+    def close_extras(self, **kwargs: object) -> None:
         """Close the environments."""
         self._group.close()

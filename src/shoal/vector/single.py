@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import gymnasium as gym
 import numpy as np
-from gymnasium.vector import AutoresetMode
 
-from shoal.vector.spaces import index_tree
+from shoal.trees import Tree, index_tree
+from shoal.vector.batch import Batch, Info
 
 
 class SingleLane(gym.Env):
@@ -16,20 +14,19 @@ class SingleLane(gym.Env):
 
     metadata = {"render_modes": []}  # noqa: RUF012
 
-    def __init__(self, env: Any, render_mode: str | None = None, **options: Any) -> None:
-        from shoal.registry import make
-
-        self.batch = make(env, 1, autoreset_mode=AutoresetMode.DISABLED, **options)
+    def __init__(self, batch: Batch, render_mode: str | None = None) -> None:
+        """`batch` has one lane, in autoreset mode DISABLED."""
+        self.batch = batch
         self.observation_space = self.batch.single_observation_space
         self.action_space = self.batch.single_action_space
         self.render_mode = render_mode
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> tuple[Tree, Info]:
         super().reset(seed=seed)
         obs, info = self.batch.reset(seed=seed, options=options)
         return index_tree(obs, 0), _first(info)
 
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Tree) -> tuple[Tree, float, bool, bool, Info]:
         obs, reward, terminated, truncated, info = self.batch.step(np.asarray(action)[None])
         return index_tree(obs, 0), float(reward[0]), bool(terminated[0]), bool(truncated[0]), _first(info)
 
@@ -37,7 +34,7 @@ class SingleLane(gym.Env):
         self.batch.close()
 
 
-def _first(info: dict[str, Any]) -> dict[str, Any]:
+def _first(info: Info) -> Info:
     """The infos of lane 0, without the masks that say which lanes have them."""
     present = {key: value for key, value in info.items() if not key.startswith("_")}
     return {key: _first(value) if isinstance(value, dict) else value[0] for key, value in present.items()}

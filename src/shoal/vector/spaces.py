@@ -1,16 +1,12 @@
-"""Helpers over Gymnasium spaces: buffers, copies, and checks of actions. B = num_envs is the leading axis."""
+"""Helpers over Gymnasium spaces: buffers, and checks of actions. B = num_envs is the leading axis."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
 from shoal.errors import ActionError, ConfigError
-
-Tree = Any
+from shoal.trees import Tree
 
 
 def empty_batch(space: gym.Space, *leading: int) -> Tree:
@@ -27,48 +23,6 @@ def empty_batch(space: gym.Space, *leading: int) -> Tree:
     return np.zeros((*leading, *space.shape), space.dtype)
 
 
-def copy_tree(tree: Tree) -> Tree:
-    """A copy that shares no memory: dicts and tuples are rebuilt, arrays copied."""
-    if type(tree) is np.ndarray:  # first, as this is most of what a step copies
-        return tree.copy()
-    if isinstance(tree, dict):
-        return {key: copy_tree(value) for key, value in tree.items()}
-    if isinstance(tree, tuple):
-        return tuple(copy_tree(value) for value in tree)
-    return tree.clone() if hasattr(tree, "clone") else tree.copy()
-
-
-def index_tree(tree: Tree, index: Any) -> Tree:
-    """`leaf[index]` for every leaf: one lane, one time step, or a slice of either."""
-    if isinstance(tree, dict):
-        return {key: index_tree(value, index) for key, value in tree.items()}
-    if isinstance(tree, tuple):
-        return tuple(index_tree(value, index) for value in tree)
-    return tree[index]
-
-
-def concatenate_trees(trees: Sequence[Tree]) -> Tree:
-    """Trees of NumPy arrays, all of one shape, joined along their first axis."""
-    first = trees[0]
-    if isinstance(first, dict):
-        return {key: concatenate_trees([tree[key] for tree in trees]) for key in first}
-    if isinstance(first, tuple):
-        return tuple(concatenate_trees([tree[i] for tree in trees]) for i in range(len(first)))
-    return np.concatenate(trees) if len(trees) > 1 else first
-
-
-def assign_tree(target: Tree, index: Any, value: Tree) -> None:
-    """`target_leaf[index] = value_leaf` for every leaf, in place."""
-    if isinstance(target, dict):
-        for key, sub in target.items():
-            assign_tree(sub, index, value[key])
-    elif isinstance(target, tuple):
-        for sub, part in zip(target, value, strict=True):
-            assign_tree(sub, index, part)
-    else:
-        target[index] = value
-
-
 def num_actions(space: gym.Space) -> int:
     """Width of an action mask: the choices of a Discrete, or of all parts of a MultiDiscrete side by side."""
     if isinstance(space, gym.spaces.Discrete):
@@ -78,7 +32,7 @@ def num_actions(space: gym.Space) -> int:
     raise ConfigError(f"Action masks need a Discrete or a flat MultiDiscrete action space, not {space}.")
 
 
-def as_actions(action: Any, space: gym.Space, num_envs: int) -> np.ndarray:
+def as_actions(action: Tree, space: gym.Space, num_envs: int) -> np.ndarray:
     """`action` as a C-contiguous array [B, *space] of the type of `space`; `ActionError` if it is not one.
 
     The shape and the kind of number are checked here; the range is the backend's to check (a compiled loop does it
@@ -117,7 +71,7 @@ def check_action_range(action: np.ndarray, space: gym.Space) -> None:
         raise_action_outside(lane, action[lane], space)
 
 
-def raise_action_outside(lane: int, value: Any, space: gym.Space) -> None:
+def raise_action_outside(lane: int, value: np.ndarray | np.generic, space: gym.Space) -> None:
     """The one sentence for an action outside its space, whichever backend found it."""
     if isinstance(space, gym.spaces.Discrete):
         allowed = f"a whole number from {space.start} to {_highest(space)}"
@@ -129,14 +83,15 @@ def raise_action_outside(lane: int, value: Any, space: gym.Space) -> None:
     else:
         allowed = f"what {space} contains"
     what = "NaN" if np.any(np.isnan(value)) else "outside the action space"
-    shown = value.tolist() if isinstance(value, np.ndarray | np.generic) else value
-    raise ActionError(f"The action of lane {lane} is {what}: {shown}. Allowed is {allowed}; no lane has moved.")
+    raise ActionError(
+        f"The action of lane {lane} is {what}: {value.tolist()}. Allowed is {allowed}; no lane has moved."
+    )
 
 
 def _highest(space: gym.spaces.Discrete) -> int:
     return int(space.start) + int(space.n) - 1
 
 
-def _bound(values: np.ndarray) -> Any:
+def _bound(values: np.ndarray) -> float | list:
     """One number where all components agree, otherwise the list of them."""
     return values.flat[0].item() if np.all(values == values.flat[0]) else values.tolist()

@@ -12,10 +12,11 @@ import shoal
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="no C compiler")
 
 
-def test_the_c_loop_and_the_kernel_give_the_same_trajectories():
+@pytest.mark.parametrize("columns", [False, True])
+def test_the_c_loops_and_the_kernel_give_the_same_trajectories(columns):
     from shoal.bench.step.c_loop import CartPoleInC
 
-    ours, theirs = shoal.make("cartpole", 16), CartPoleInC(16, seed=0)
+    ours, theirs = shoal.make("cartpole", 16), CartPoleInC(16, seed=0, columns=columns)
     obs, _ = ours.reset(seed=0)
     np.testing.assert_array_equal(obs, theirs.arrays["obs"])
     rng, ended = np.random.default_rng(0), 0
@@ -35,8 +36,9 @@ def test_the_c_loop_and_the_kernel_give_the_same_trajectories():
     assert ended > 50
 
 
-def test_the_c_loop_refuses_what_is_no_action():
+@pytest.mark.parametrize("columns", [False, True])
+def test_the_c_loops_refuse_what_is_no_action(columns):
     from shoal.bench.step.c_loop import CartPoleInC
 
     with pytest.raises(ValueError, match="lane 2"):
-        CartPoleInC(4).step(np.array([0, 1, 2, 0]))
+        CartPoleInC(4, columns=columns).step(np.array([0, 1, 2, 0]))

@@ -3,11 +3,11 @@
 import importlib
 
 from shoal.bench.step.suite import works_of
-from shoal.registry import WORLDS
+from shoal.registry import as_world
 
 
 def test_hockey_is_measured_with_bots_inside_and_with_random_actions():
-    works = works_of(WORLDS["hockey"], [8, 1024])
+    works = works_of(as_world("hockey"), [8, 1024])
     assert [(work.name, work.num_envs) for work in works] == [
         ("hockey bots", 8),
         ("hockey random", 8),

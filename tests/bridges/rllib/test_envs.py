@@ -5,9 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.callbacks.callbacks import RLlibCallback
-from ray.rllib.env.single_agent_env_runner import SingleAgentEnvRunner
 
 import shoal
 from shoal.bridges.rllib import ppo_config
@@ -16,6 +14,7 @@ from shoal.bridges.rllib.envs import CUT, PackedLanes, VecLanes, make_env
 from shoal.bridges.rllib.lanes import Lanes
 from shoal.bridges.rllib.spaces import flatten_lanes, network_space, policy_space
 from shoal.errors import ConfigError
+from shoal.trees import index_tree
 from tests.toy import Walk
 from tests.training.worlds import ArrayWalk
 from tests.vector.toys import OBS_SPACES
@@ -29,13 +28,6 @@ def test_rllib_is_never_given_lanes_that_it_would_corrupt():
         make_env(context)
 
 
-@pytest.mark.parametrize("env", ["shoal/CartPole-v1", lambda context: shoal.make("cartpole", context["num_envs"])])
-def test_not_even_without_the_bridge(env):
-    config = PPOConfig().environment(env).env_runners(gym_env_vectorize_mode="vector_entry_point")
-    with pytest.raises(ConfigError, match="autoreset_mode='next_step'"):
-        SingleAgentEnvRunner(config=config)
-
-
 @pytest.mark.parametrize("name", sorted(OBS_SPACES))
 def test_observations_are_flattened_as_gymnasium_does(name):
     space = OBS_SPACES[name]
@@ -46,6 +38,8 @@ def test_observations_are_flattened_as_gymnasium_does(name):
     assert flat.shape == (3, *network_space(space).shape)
     expected = np.stack([gym.spaces.flatten(space, lane) for lane in lanes])
     assert np.allclose(flat.reshape(3, -1), expected)
+    nobody = flatten_lanes(index_tree(stacked, slice(0, 0)), space)  # as when no lane was truncated
+    assert nobody.shape == (0, *network_space(space).shape)
 
 
 @settings(max_examples=5)

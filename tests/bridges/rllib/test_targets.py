@@ -21,9 +21,8 @@ from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 from ray.rllib.env.single_agent_episode import SingleAgentEpisode
 
 from shoal.bridges.rllib.lanes import Cut
-from shoal.bridges.rllib.targets import episode_rows, join, lane_rows, lane_targets, standardise
+from shoal.bridges.rllib.targets import Trajectory, episode_rows, join, lane_rows, lane_targets, standardise
 from shoal.bridges.rllib.train_batch import value_pass
-from shoal.bridges.rllib.trajectory import Trajectory
 
 GAMMA, LAMBDA = 0.9, 0.8
 
@@ -121,7 +120,7 @@ def as_episodes(lanes):
     """The same transitions as RLlib's episodes, one per part of a lane between two ends."""
     episodes = []
     finals = {(t, lane): obs for t, cut in lanes.cuts for lane, obs in zip(cut.lanes, cut.obs, strict=True)}
-    for lane in range(lanes.num_envs):
+    for lane in range(lanes.reward.shape[1]):
         episode = None
         for t in range(lanes.num_steps):
             if episode is None:
@@ -150,7 +149,7 @@ def with_reset_rows(lanes):
 
     Lanes then differ in length; each is padded at its end with rows to skip, in front of which the trace is cut.
     """
-    columns = [[] for _ in range(lanes.num_envs)]  # (obs, reward, terminated, truncated, skip, row in `lanes`)
+    columns = [[] for _ in range(lanes.reward.shape[1])]  # (obs, reward, terminated, truncated, skip, row in `lanes`)
     finals = {(t, lane): obs for t, cut in lanes.cuts for lane, obs in zip(cut.lanes, cut.obs, strict=True)}
     for lane, column in enumerate(columns):
         for t in range(lanes.num_steps):

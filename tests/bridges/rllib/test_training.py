@@ -1,7 +1,5 @@
 """RLlib's PPO on Shoal's lanes, with Ray running: all modes, evaluation, checkpoints, several runners and learners."""
 
-import time
-
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -9,18 +7,13 @@ import ray
 from ray.rllib.algorithms.ppo import PPO
 
 from shoal.bridges.rllib import ppo_config
-from shoal.cluster.start import start_local
 from tests.bridges.test_docs import BLOCKS
 
 SMALL = {"num_envs": 8, "train_batch_size": 256, "minibatch_size": 64, "num_epochs": 2, "seed": 3}
 LOSSES = ("policy_loss", "vf_loss", "entropy", "mean_kl_loss")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def local_ray():
-    with start_local(num_cpus=4):
-        yield
-    assert not ray.is_initialized()
+pytestmark = pytest.mark.usefixtures("local_ray")
 
 
 def build(mode, world="cartpole", **changes):
@@ -128,9 +121,8 @@ def test_a_killed_env_runner_comes_back(mode):
     algo.train()
     victim = algo.env_runner_group._worker_manager.actors()[1]
     ray.kill(victim, no_restart=False)
-    deadline = time.monotonic() + 150
     restarts = 0
-    while not restarts and time.monotonic() < deadline:
+    while not restarts:
         result = algo.train()
         restarts = result["fault_tolerance"]["num_remote_worker_restarts"]
     assert restarts == 1

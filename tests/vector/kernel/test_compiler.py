@@ -82,7 +82,12 @@ MISTAKES = {
         ["Toy.step", "toy.py:", "NaN", "lane 0"],
     ),
     "NaN observation": (COUNT, "out[0] = 1.0 if s.t < 6 else np.nan; out[1] = 0", ["Toy.observe", "NaN", "lane 0"]),
-    "outside": (COUNT, "out[0] = 1.0; out[1 if s.t < 6 else 5] = 0", ["Toy.observe", "outside its observation"]),
+    "outside": (COUNT, "out[0] = 1.0; out[1 if s.t < 6 else 5] = 0", ["Toy.observe", "index 5 is out of bounds"]),
+    "endless loop": (
+        "while s.t >= 0: s.t += 0\n        return 0.0, False, False",
+        OBSERVE,
+        ["Toy.step", "a `while` loop has gone round 16,777,216 times", "toy.py:"],
+    ),
 }
 
 

@@ -4,6 +4,7 @@ import gymnasium as gym
 import numpy as np
 
 from shoal.vector.kernel import Kernel, KernelBatch, f64, i32, record
+from shoal.vector.kernel.rewrite import Build
 from shoal.vector.kernel.scratch import scratch
 from shoal.vector.kernel.source import SourceSet, compile_wrap
 
@@ -68,7 +69,7 @@ def test_scratch_shows_reads_before_the_first_write_when_uncompiled():
 
 
 def test_constant_arguments_do_not_multiply_functions():
-    functions = SourceSet(wrap=compile_wrap)
+    functions = SourceSet(Build(compiled=True), compile_wrap)
     outer = functions.add(shift_thrice)
     outer.compile("int64(int64)")
     assert len(functions.add(shift).signatures) == 1

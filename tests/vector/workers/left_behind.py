@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
+import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from shoal.vector.workers import WorkerBatch
@@ -23,19 +25,28 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-def assert_ended(pids: list[int], within: float = 10.0) -> None:
-    """All of `pids` are gone, soon."""
-    deadline = time.monotonic() + within
-    while any(map(is_alive, pids)) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert [pid for pid in pids if is_alive(pid)] == []
+def assert_ended(pids: list[int]) -> None:
+    """All of `pids` end, if not now then soon."""
+    wait_until(lambda: not any(map(is_alive, pids)))
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Look until it is so. Nothing here takes as long as this has patience, on whatever machine."""
+    deadline = time.monotonic() + 300
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
 
 
 def shared_blocks(pid: int | str = "self") -> list[str]:
     """Shared memory of ours that a process maps or holds open."""
-    mapped = [line for line in Path(f"/proc/{pid}/maps").read_text().splitlines() if "memfd:shoal" in line]
+    mapped = [line for line in Path(f"/proc/{pid}/maps").read_text().splitlines() if _is_block(line)]
     links = Path(f"/proc/{pid}/fd").iterdir()
-    return mapped + [target for target in map(_target, links) if "memfd:shoal" in target]
+    return mapped + [target for target in map(_target, links) if _is_block(target)]
+
+
+def _is_block(text: str) -> bool:
+    return "memfd:shoal" in text or f"{tempfile.gettempdir()}/shoal-" in text
 
 
 def _target(link: Path) -> str:

@@ -8,14 +8,20 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from shoal.vector.workers import WorkerBatch
 from tests.vector.toys import HANG, Trap
-from tests.vector.workers.left_behind import assert_ended, assert_nothing_left, shared_blocks, worker_pids
+from tests.vector.workers.hanging import STEP_TIMEOUT, expect_hang, look_often
+from tests.vector.workers.left_behind import (
+    assert_ended,
+    assert_nothing_left,
+    shared_blocks,
+    wait_until,
+    worker_pids,
+)
 
 SCRIPT = """
 import json, sys
@@ -26,9 +32,10 @@ from tests.vector.workers.left_behind import assert_ended, assert_nothing_left, 
 if __name__ == "__main__":
     batch = WorkerBatch(Trap, 4, num_workers=2, context=sys.argv[1])
     batch.reset(seed=0)
+    batch.step([0, 0, 0, 0])
     pids = worker_pids(batch)
-    print(json.dumps(pids), flush=True)
     try:
+        print(json.dumps(pids), flush=True)
         while True:
             batch.step([0, 0, HANG if sys.argv[2] == "hang" else 0, 0])
     except KeyboardInterrupt:
@@ -43,12 +50,12 @@ if __name__ == "__main__":
 @pytest.fixture
 def start(tmp_path):
     """Starts the script above in a session of its own, as a terminal would; returns it and its workers' pids."""
-    path = tmp_path / "script.py"
+    path, hangs = tmp_path / "script.py", tmp_path / "hangs"
     path.write_text(SCRIPT)
     started = []
 
     def run(context: str, what: str) -> tuple[subprocess.Popen, list[int]]:
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TRAP_HANGS": str(hangs)}
         process = subprocess.Popen(
             [sys.executable, str(path), context, what],
             stdout=subprocess.PIPE,
@@ -59,7 +66,8 @@ def start(tmp_path):
         started.append(process)
         assert process.stdout is not None
         pids = json.loads(process.stdout.readline())
-        time.sleep(0.3)
+        if what == "hang":
+            wait_until(hangs.exists)
         return process, pids
 
     yield run
@@ -91,10 +99,7 @@ def test_workers_die_with_a_parent_that_is_killed(start, context, what):
     process.kill()
     process.wait()
     assert_ended(pids)
-    deadline = time.monotonic() + 10
-    while session_members(process.pid) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert session_members(process.pid) == []
+    wait_until(lambda: not session_members(process.pid))
     assert [path.name for path in Path("/dev/shm").iterdir() if "shoal" in path.name] == []
 
 
@@ -103,7 +108,7 @@ def test_workers_die_with_a_parent_that_is_killed(start, context, what):
 def test_ctrl_c_closes_the_batch_and_reaches_the_caller(start, context, what):
     process, pids = start(context, what)
     os.killpg(process.pid, signal.SIGINT)
-    output, _ = process.communicate(timeout=20)
+    output, _ = process.communicate()
     assert output.strip() == "clean"
     assert process.returncode == 0
     assert_ended(pids)
@@ -116,7 +121,7 @@ def test_a_script_without_a_main_guard_is_told_what_it_lacks(tmp_path, context):
         f"from shoal.vector.workers import WorkerBatch\nWorkerBatch('CartPole-v1', 2, context='{context}')\n"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, env=environment, timeout=60)
+    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, env=environment)
     assert done.returncode == 1
     assert "put the script's own code under `if __name__ == '__main__':`" in done.stderr
 
@@ -160,8 +165,10 @@ def test_a_fork_of_the_parent_does_not_end_its_workers():
     batch.close()
 
 
-def test_a_worker_that_does_not_close_is_killed():
-    batch = WorkerBatch(Trap, 1, num_workers=1, context="fork", step_timeout=0.2, on_fault="restart")
+def test_a_worker_that_does_not_close_is_killed(monkeypatch, tmp_path):
+    expect_hang(monkeypatch, tmp_path / "hangs")
+    batch = WorkerBatch(Trap, 1, num_workers=1, context="fork", step_timeout=STEP_TIMEOUT, on_fault="restart")
+    look_often(batch)
     batch.reset(seed=0)
     pids = worker_pids(batch)
     batch.step([HANG])

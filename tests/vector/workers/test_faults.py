@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import re
 import signal
-import time
 
 import numpy as np
 import pytest
 
 from shoal.errors import LaneFault, StateError
 from shoal.vector.lanes.faults import FaultKind
-from shoal.vector.workers import WorkerBatch
+from shoal.vector.workers import WorkerBatch, crew
 from tests.vector.toys import (
     DTYPE,
     END,
@@ -27,8 +26,8 @@ from tests.vector.toys import (
     RAISE_IN_RESET,
     SHAPE,
     Trap,
-    Walk,
 )
+from tests.vector.workers.hanging import CLOCK, STEP_TIMEOUT, Slow, expect_hang, look_often
 from tests.vector.workers.left_behind import assert_ended, assert_nothing_left, worker_pids
 
 NONSENSE = {
@@ -41,13 +40,24 @@ NONSENSE = {
     RAISE_IN_RESET: (FaultKind.RAISED, "(?s)Lane 2 raised OSError in reset.*the level file is gone"),
     KILL: (FaultKind.LOST, r"Worker 1 \(process \d+, lanes 2..3\) was killed by SIGKILL while lane 2 was at work"),
     EXIT: (FaultKind.LOST, "Worker 1 .* died with exit code 7 while lane 2 was at work"),
-    HANG: (FaultKind.HUNG, "Lane 2 did not come back from step.* within step_timeout=0.4 s"),
+    HANG: (FaultKind.HUNG, "Lane 2 did not come back from step.* within step_timeout=60.0 s"),
 }
 
 
+@pytest.fixture(autouse=True)
+def no_false_alarm(monkeypatch, tmp_path):
+    expect_hang(monkeypatch, tmp_path / "hangs")
+
+
 def trap(crime: int = NORMAL, **options) -> WorkerBatch:
-    timeout = 0.4 if crime == HANG else None
-    return WorkerBatch(Trap, 4, num_workers=2, context="fork", step_timeout=timeout, **options)
+    timeout = STEP_TIMEOUT if crime == HANG else None
+    return look_often(WorkerBatch(Trap, 4, num_workers=2, context="fork", step_timeout=timeout, **options))
+
+
+def kill(pid: int) -> None:
+    """Kill a worker and see it dead."""
+    os.kill(pid, signal.SIGKILL)
+    assert_ended([pid])
 
 
 @pytest.mark.parametrize("crime", NONSENSE)
@@ -139,8 +149,7 @@ def test_restart_under_disabled_waits_for_the_reset():
 def test_a_worker_killed_between_steps_is_noticed_at_the_next():
     batch = trap(on_fault="restart")
     batch.reset(seed=1)
-    os.kill(worker_pids(batch)[0], signal.SIGKILL)
-    time.sleep(0.1)
+    kill(worker_pids(batch)[0])
     obs, _, _, truncated, info = batch.step([0, 0, 0, 0])
     assert truncated.tolist() == info["_fault"].tolist() == [True, True, False, False]
     assert obs[:, 0].tolist() == [0, 0, 1, 1]
@@ -151,8 +160,7 @@ def test_a_worker_killed_between_steps_is_noticed_at_the_next():
 def test_a_worker_killed_while_other_lanes_are_reset_is_told_with_the_next_step(mode):
     batch = trap(on_fault="restart", autoreset_mode=mode)
     batch.reset(seed=1)
-    os.kill(worker_pids(batch)[0], signal.SIGKILL)
-    time.sleep(0.1)
+    kill(worker_pids(batch)[0])
     batch.reset(options={"reset_mask": np.array([False, False, False, True])})
     _, _, _, truncated, info = batch.step([0, 0, 0, 0])
     assert truncated.tolist() == info["_fault"].tolist() == info["_episode"].tolist() == [True, True, False, False]
@@ -162,26 +170,22 @@ def test_a_worker_killed_while_other_lanes_are_reset_is_told_with_the_next_step(
 def test_a_worker_killed_before_a_reset_is_replaced_and_reset():
     batch = trap(on_fault="restart")
     first, _ = batch.reset(seed=1)
-    os.kill(worker_pids(batch)[1], signal.SIGKILL)
-    time.sleep(0.1)
+    kill(worker_pids(batch)[1])
     again, info = batch.reset(seed=1)
     assert again.tolist() == first.tolist()
     assert info["_fault"].tolist() == [False, False, True, True]
     batch.close()
 
 
-def test_a_slow_batch_is_not_a_hanging_lane():
-    batch = WorkerBatch(Slow, 6, num_workers=1, context="fork", step_timeout=0.4)
+def test_a_slow_batch_is_not_a_hanging_lane(monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.setattr(crew, "time", CLOCK)
+    batch = look_often(WorkerBatch(Slow, 6, num_workers=1, context="fork", step_timeout=0.4))
     batch.reset(seed=0)
     info = batch.step([0] * 6)[4]
     assert not info.get("_fault", np.zeros(6, bool)).any()
+    assert CLOCK.monotonic() > 4 * 0.4
     batch.close()
-
-
-class Slow(Walk):
-    def step(self, action):
-        time.sleep(0.15)
-        return super().step(action)
 
 
 class Doomed(Trap):

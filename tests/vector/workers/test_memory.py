@@ -1,21 +1,35 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from shoal.vector.lanes.making import EnvMaker, probe
 from shoal.vector.workers.memory import Arena, Shared
+from shoal.vector.workers.portable import FileBlock
 from tests.vector.toys import OBS_SPACES, Walk, leaves
 
+ON_LINUX = pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="only Linux has memory without a name")
 
+
+@pytest.mark.parametrize("kind", ["file", pytest.param("nameless", marks=ON_LINUX)])
 @pytest.mark.parametrize("obs", sorted(OBS_SPACES))
-def test_two_mappings_of_a_block_are_the_same_memory(obs):
+def test_two_mappings_of_a_block_are_the_same_memory(obs, kind):
     traits = probe(EnvMaker(Walk, {"obs": obs, "mask": "method"}))
-    ours = Shared(traits, 5, 2)
-    theirs = Shared(traits, 5, 2, ours.fd)
-    os.close(ours.fd)
+    if kind == "file":
+        block = FileBlock()
+        other = FileBlock(block.path)
+    else:
+        from shoal.vector.workers.linux import NamelessBlock
+
+        block = NamelessBlock()
+        other = NamelessBlock(os.dup(block.fd))
+    ours, theirs = Shared(traits, 5, 2, block), Shared(traits, 5, 2, other)
+    theirs.block.close()
+    ours.block.close()
+    assert kind == "nameless" or not Path(block.path).exists()
     for k, (mine, other) in enumerate(zip(arrays(ours), arrays(theirs), strict=True)):
         mine[...] = k % 2
         assert np.array_equal(mine, other)

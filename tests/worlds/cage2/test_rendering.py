@@ -7,17 +7,18 @@ import json
 import numpy as np
 import pytest
 
+from shoal import make
 from shoal.vector.rendering import renderer_of
-from shoal.worlds.cage2.names import EXPLOIT, OP_SERVER, SCAN_HOST
+from shoal.worlds.cage2.lanes.batch import give
+from shoal.worlds.cage2.lanes.names import EXPLOIT, OP_SERVER, SCAN_HOST
 from shoal.worlds.cage2.rendering import OWNED, describe_red
-from shoal.worlds.cage2.world import give, make_cage2
 from tests.report.browser import dom, needs_browser
 
 
 @pytest.fixture
 def episode():
     """A lane after a noticed exploit of User3 that came in privileged."""
-    batch = make_cage2(1, red="given", compiled=False)
+    batch = make("cage2", 1, red="given", compiled=False)
     renderer = renderer_of(batch)
     obs, _ = batch.reset(seed=0)
     shown = [renderer.frames(batch, obs)[0]]

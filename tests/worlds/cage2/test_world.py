@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from shoal import make
 from shoal.errors import ConfigError, ShoalError
-from shoal.worlds.cage2.belief import SCAN_MEMORY_HOSTS
-from shoal.worlds.cage2.names import ANALYSE, DECOY, EXPLOIT, NUM_HOSTS, OP_SERVER, RESTORE_OP_SERVER, SCAN_HOST
-from shoal.worlds.cage2.reduced import DECOY_LISTS, PLAIN
-from shoal.worlds.cage2.workflow import one_hot
-from shoal.worlds.cage2.world import give, make_cage2
+from shoal.options import as_values, build
+from shoal.world import BatchOptions
+from shoal.worlds.cage2.lanes.batch import give
+from shoal.worlds.cage2.lanes.belief import SCAN_MEMORY_HOSTS
+from shoal.worlds.cage2.lanes.names import ANALYSE, DECOY, EXPLOIT, NUM_HOSTS, OP_SERVER, RESTORE_OP_SERVER, SCAN_HOST
+from shoal.worlds.cage2.lanes.reduced import DECOY_LISTS, PLAIN
+from shoal.worlds.cage2.lanes.workflow import WORKFLOWS, as_workflow, as_workflows, one_hot
+from shoal.worlds.cage2.world import WORLD, Cage2Options, deal
 
 IDLE = PLAIN.index(ANALYSE)  # Analyse Defender: nothing ever happens there
 EVERYTHING = {"actions": "reduced", "mask": "evidence", "workflow": [7, 3]}
@@ -29,7 +36,7 @@ EVERYTHING |= dict.fromkeys(("scan_memory", "decoy_memory", "host_memory"), True
     ],
 )
 def test_sizes(options, size, choices):
-    batch = make_cage2(2, compiled=False, **options)
+    batch = make("cage2", 2, compiled=False, **options)
     assert batch.single_observation_space.shape == (size,)
     assert batch.single_action_space.n == choices
     obs, _ = batch.reset(seed=0)
@@ -46,8 +53,8 @@ def test_sizes(options, size, choices):
         ({"length": [30, -1]}, "at least 1"),
         ({"red": []}, "empty"),
         ({"workflow": []}, "empty"),
-        ({"workflow": "user user op_host op_server defender"}, "no order of the five"),
-        ({"workflow": (0, 1, 2, 3)}, "no order of the five"),
+        ({"workflow": "user user op_host op_server defender"}, "not an order of the five"),
+        ({"workflow": (0, 1, 2, 3)}, "not an order of the five"),
         ({"workflow": 120}, "0 to 119"),
         ({"compliance": "truth"}, "true-state"),
         ({"actions": "few"}, "reduced"),
@@ -59,11 +66,11 @@ def test_sizes(options, size, choices):
 def test_mistakes_are_explained_in_one_sentence(options, words):
     num_envs = options.pop("num_envs", 2)
     with pytest.raises(ShoalError, match=words):
-        make_cage2(num_envs, **options)
+        make("cage2", num_envs, **options)
 
 
 def test_a_decision_out_of_range_is_refused():
-    batch = make_cage2(2, red="given", compiled=False)
+    batch = make("cage2", 2, red="given", compiled=False)
     with pytest.raises(ConfigError, match="from -1"):
         give(batch, target=13)
     with pytest.raises(ConfigError, match="no decision"):
@@ -71,7 +78,7 @@ def test_a_decision_out_of_range_is_refused():
 
 
 def test_settings_are_dealt_out_in_turn():
-    batch = make_cage2(5, red=["meander", "sleep"], length=[30, 50, 100], workflow=[7, 3], compiled=False)
+    batch = make("cage2", 5, red=["meander", "sleep"], length=[30, 50, 100], workflow=[7, 3], compiled=False)
     assert batch.lane_state["red"].tolist() == [1, 2, 1, 2, 1]
     assert batch.lane_state["length"].tolist() == [30, 50, 100, 30, 50]
     obs, _ = batch.reset(seed=0)
@@ -79,9 +86,38 @@ def test_settings_are_dealt_out_in_turn():
     assert (obs[0] != obs[1]).any()
 
 
+@pytest.mark.parametrize(
+    ("workflow", "orders"),
+    [
+        ([0, 1, 2, 3, 4], [WORKFLOWS[k] for k in range(5)]),  # in a list, numbers are those of workflows
+        ((0, 1, 2, 3, 4), [(0, 1, 2, 3, 4)]),  # in a tuple, numbers to 4 are unit types
+        (np.array([4, 3, 2, 1, 0]), [(4, 3, 2, 1, 0)]),
+        (["user", "op_host", "op_server", "enterprise", "defender"], [as_workflow("reverse")]),
+        (("user", "op_host", "op_server", "enterprise", "defender"), [as_workflow("reverse")]),
+        (("balanced", "reverse"), [as_workflow("balanced"), as_workflow("reverse")]),
+        ([[4, 3, 2, 1, 0], 7, "balanced"], [(4, 3, 2, 1, 0), WORKFLOWS[7], as_workflow("balanced")]),
+        ((7, 3), [WORKFLOWS[7], WORKFLOWS[3]]),
+        ("user > op_host > op_server > enterprise > defender", [as_workflow("reverse")]),
+        (7, [WORKFLOWS[7]]),
+    ],
+)
+def test_one_workflow_or_several_and_the_same_ones_from_a_file(workflow, orders):
+    options = build(Cage2Options, {"workflow": workflow}, "of cage2", "")
+    assert as_workflows(options.workflow) == tuple(orders)
+    assert as_workflows(Cage2Options(workflow=workflow).workflow) == tuple(orders)
+    assert replace(options, length=30).workflow == options.workflow
+    from_file = build(Cage2Options, json.loads(json.dumps(as_values(options))), "in config.json", "")
+    assert as_workflows(from_file.workflow) == tuple(orders)
+
+
+def test_names_may_be_spelled_in_any_way_and_arrays_are_lists():
+    options = Cage2Options(variant="CAGE2_2022", red=" Bline, meander", length=np.array([30, 50]))
+    assert (options.variant, options.reds, options.lengths) == ("cage2-2022", ("bline", "meander"), (30, 50))
+
+
 def everything(num_envs, **options):
     """All wrappers at once, in one compiled kernel."""
-    return make_cage2(num_envs, **{**EVERYTHING, "red": "given", **options})
+    return make("cage2", num_envs, **{**EVERYTHING, "red": "given", **options})
 
 
 def scan(batch, host):
@@ -163,3 +199,13 @@ def test_restoring_the_server_waits_for_evidence():
     *_, info = batch.step(np.array([restore, IDLE]))
     assert info["action_mask"][0, restore]
     assert not info["early_restore"].any()
+
+
+def test_some_of_the_lanes_are_dealt_what_they_would_have_got_among_all():
+    options = Cage2Options(red="bline,meander,sleep", length=(10, 20), workflow=[7, 3])
+    whole = WORLD.make(8, options, BatchOptions(compiled=False))
+    for first, count in ((0, 8), (3, 4), (5, 2)):
+        part = WORLD.make(count, deal(options, range(first, first + count), 8), BatchOptions(compiled=False))
+        for name in ("red", "length", "workflow"):
+            wanted = whole.lane_state[name][first : first + count]
+            np.testing.assert_array_equal(part.lane_state[name], wanted)

@@ -54,7 +54,7 @@ def test_time_limit_is_a_truncation(name):
 
 @pytest.mark.parametrize("name", WORLDS)
 def test_registered_in_gymnasium(name):
-    gym_id = shoal.registry.WORLDS[name].gym_id
+    gym_id = shoal.registry.as_world(name).gym_id
     vector = gym.make_vec(gym_id, num_envs=3)
     assert vector.reset(seed=5)[0].shape[0] == 3
     single = gym.make(gym_id)

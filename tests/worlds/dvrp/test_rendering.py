@@ -7,7 +7,7 @@ import pytest
 
 import shoal
 from shoal.vector.rendering import renderer_of
-from shoal.worlds.dvrp.offers import NO_OFFER
+from shoal.worlds.dvrp.lanes.offers import NO_OFFER
 from shoal.worlds.dvrp.rendering import NO, describe_answer, describe_request
 from tests.report.browser import dom, needs_browser
 

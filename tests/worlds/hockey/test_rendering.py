@@ -2,13 +2,13 @@ import json
 
 import numpy as np
 
+import shoal
 from shoal.vector.rendering import renderer_of
-from shoal.worlds.hockey.batch import hockey
 from shoal.worlds.hockey.rendering import COLORS, HEIGHT, INK, LEFT, SCALE, WIDTH, draw
 
 
 def scene(**options):
-    env = hockey(2, compiled=False, **options)
+    env = shoal.make("hockey", 2, compiled=False, **options)
     env.reset(seed=0)
     renderer = renderer_of(env)
     return env, renderer.frames(env, None), renderer.meta(env)

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from shoal.bench.contender import Run, Unavailable
-from shoal.bench.step.actions import random_actions
+from shoal.bench.step.actions import random_actions, stepping
+from shoal.trees import leaves
 
 
 def shoal_batch(num_envs: int, env: str, **options: Any) -> Run:
@@ -36,13 +37,13 @@ def single_lanes(num_envs: int, env: str, red: str) -> Run:
     return run
 
 
-def c_loop(num_envs: int) -> Run:
-    """CartPole by hand in C."""
+def c_loop(num_envs: int, columns: bool = False) -> Run:
+    """CartPole by hand in C, over records or over columns."""
     import gymnasium as gym
 
     from shoal.bench.step.c_loop import CartPoleInC
 
-    batch = CartPoleInC(num_envs)
+    batch = CartPoleInC(num_envs, columns=columns)
     return stepping(batch, random_actions(gym.spaces.Discrete(2), num_envs))
 
 
@@ -55,9 +56,8 @@ def memory_limit(num_envs: int, env: str) -> Run:
     if not isinstance(batch, KernelBatch):
         raise Unavailable("only kernels know the size of their lanes")
     batch.reset(seed=0)
-    touched = sum(array.nbytes for array in batch.get_state().values())
     step = batch.step(batch.action_space.sample())
-    touched += sum(array.nbytes for array in step[1:4]) + sum(a.nbytes for a in _arrays(step[0]))
+    touched = sum(array.nbytes for array in leaves((batch.get_state(), step[:4])))
     source, target = np.ones(touched, np.uint8), np.zeros(touched, np.uint8)
 
     def run(count: int) -> int:
@@ -72,15 +72,18 @@ def two_processes(num_envs: int, env: str) -> Run:
     """Half of the lanes in each of two processes that never wait for each other within a run: the limit of workers."""
     import multiprocessing
 
-    ours, theirs = multiprocessing.get_context("fork").Pipe()
-    half = _half(num_envs // 2, env)
+    from shoal.bench.step.peers import gymnasium_vector
+
+    fork: Any = multiprocessing.get_context("fork")
+    ours, theirs = fork.Pipe()
+    half = gymnasium_vector(num_envs // 2, env, "sync")
 
     def serve() -> None:
         ours.close()
         while count := theirs.recv():
             theirs.send(half(count))
 
-    other = multiprocessing.get_context("fork").Process(target=serve, daemon=True)
+    other = fork.Process(target=serve, daemon=True)
     other.start()
 
     def run(count: int) -> int:
@@ -93,29 +96,4 @@ def two_processes(num_envs: int, env: str) -> Run:
         other.join()
 
     run.close = close  # type: ignore[attr-defined]
-    return run
-
-
-def _half(num_envs: int, env: str) -> Run:
-    import gymnasium
-
-    batch = gymnasium.make_vec(env, num_envs, vectorization_mode="sync")
-    batch.reset(seed=0)
-    return stepping(batch, random_actions(batch.single_action_space, num_envs))
-
-
-def _arrays(tree: Any) -> list[np.ndarray]:
-    return list(tree.values()) if isinstance(tree, dict) else [tree]
-
-
-def stepping(batch: Any, actions: list[Any]) -> Run:
-    """A run that calls `batch.step` with one row of actions after the other."""
-    step, rows = batch.step, len(actions)
-
-    def run(count: int) -> int:
-        for k in range(count):
-            step(actions[k % rows])
-        return count
-
-    run.close = getattr(batch, "close", lambda: None)  # type: ignore[attr-defined]
     return run

@@ -7,20 +7,7 @@ from typing import Any
 import numpy as np
 
 from shoal.bench.contender import Run, Unavailable
-from shoal.bench.step.actions import random_actions
-
-
-def _stepping(batch: Any, actions: list[Any]) -> Run:
-    """A run that calls `batch.step` with one row of actions after the other. (Peers may lack what `ours` imports.)"""
-    step, rows = batch.step, len(actions)
-
-    def run(count: int) -> int:
-        for k in range(count):
-            step(actions[k % rows])
-        return count
-
-    run.close = batch.close  # type: ignore[attr-defined]
-    return run
+from shoal.bench.step.actions import random_actions, stepping
 
 
 def gymnasium_vector(num_envs: int, env: str, mode: str | None) -> Run:
@@ -33,7 +20,7 @@ def gymnasium_vector(num_envs: int, env: str, mode: str | None) -> Run:
         raise Unavailable(f"{env} has no array code of its own")
     batch = gymnasium.make_vec(env, num_envs=num_envs, vectorization_mode=mode)
     batch.reset(seed=0)
-    return _stepping(batch, random_actions(batch.single_action_space, num_envs))
+    return stepping(batch, random_actions(batch.single_action_space, num_envs))
 
 
 def sb3(num_envs: int, env: str, processes: bool) -> Run:
@@ -45,7 +32,7 @@ def sb3(num_envs: int, env: str, processes: bool) -> Run:
     batch = SubprocVecEnv(factories, start_method="fork") if processes else DummyVecEnv(factories)
     batch.seed(0)
     batch.reset()
-    return _stepping(batch, random_actions(batch.action_space, num_envs))
+    return stepping(batch, random_actions(batch.action_space, num_envs))
 
 
 def envpool(num_envs: int, env: str) -> Run:
@@ -58,7 +45,7 @@ def envpool(num_envs: int, env: str) -> Run:
     batch.reset()
     actions = random_actions(batch.action_space, num_envs)
     whole = hasattr(batch.action_space, "n")
-    return _stepping(batch, [row.astype(np.int32) for row in actions] if whole else actions)
+    return stepping(batch, [row.astype(np.int32) for row in actions] if whole else actions)
 
 
 def pufferlib_c(num_envs: int) -> Run:
@@ -67,7 +54,7 @@ def pufferlib_c(num_envs: int) -> Run:
 
     batch = Cartpole(num_envs=num_envs, report_interval=128)
     batch.reset(0)
-    return _stepping(batch, [row.astype(np.float32) for row in random_actions(batch.single_action_space, num_envs)])
+    return stepping(batch, [row.astype(np.float32) for row in random_actions(batch.single_action_space, num_envs)])
 
 
 def pufferlib_serial(num_envs: int, env: str) -> Run:
@@ -81,7 +68,7 @@ def pufferlib_serial(num_envs: int, env: str) -> Run:
 
     batch = pufferlib.vector.make(make, num_envs=num_envs, backend=pufferlib.vector.Serial)
     batch.reset(seed=0)
-    return _stepping(batch, random_actions(batch.single_action_space, num_envs))
+    return stepping(batch, random_actions(batch.single_action_space, num_envs))
 
 
 def torchrl_serial(num_envs: int, env: str) -> Run:
@@ -92,11 +79,9 @@ def torchrl_serial(num_envs: int, env: str) -> Run:
     torch.set_num_threads(1)
     batch = SerialEnv(num_envs, lambda: GymEnv(env, categorical_action_encoding=True))
     batch.set_seed(0)
-    space = batch.action_spec.space
-    single = type("Space", (), {"n": space.n})() if hasattr(space, "n") else None
-    if single is None:
+    if not hasattr(batch.action_spec.space, "n"):
         raise Unavailable("measured on discrete actions only")
-    actions = [torch.from_numpy(row) for row in random_actions(single, num_envs)]
+    actions = [torch.from_numpy(row) for row in random_actions(batch.action_spec.space, num_envs)]
     held = [batch.reset()]
 
     def run(count: int) -> int:

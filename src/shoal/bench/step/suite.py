@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
-
-import tyro
+from typing import Annotated
 
 from shoal.bench.chart import write_bars
 from shoal.bench.contender import Contender, Work
-from shoal.bench.rounds import Result
+from shoal.bench.report import make_console, print_result, write_result
+from shoal.bench.rounds import Result, run_works
 from shoal.errors import ConfigError, unknown_name
-from shoal.registry import WORLDS, World, find_world
+from shoal.options import Flag
+from shoal.registry import find_world, world_names
+from shoal.training.lab import Verb
+from shoal.world import World
 
-_OURS, _PEERS = "shoal.bench.step.ours", "shoal.bench.step.peers"
+ANY_NUMBER = 2**30
 NUM_WORKERS = 2
 _MIXTURES = {"cage2": {"red": "bline,meander"}}  # worlds that can be played in several ways, dealt out to the lanes
 
@@ -26,7 +28,7 @@ class StepArgs:
     CartPole also runs Gymnasium's Python environment on worker processes, LunarLander, and a sweep over lanes.
     """
 
-    world: Annotated[str, tyro.conf.Positional] = "cartpole"
+    world: Annotated[str, Flag("WORLD", positional=True)] = "cartpole"
     """A world of `shoal envs`."""
     num_envs: str = "1,8,64,1024,8192"
     """Numbers of lanes, separated by commas."""
@@ -50,7 +52,7 @@ class StepArgs:
         except ValueError:
             lanes = [0]
         if min(lanes) < 1:
-            raise ConfigError(f"--num-envs {self.num_envs!r} is no list of lanes. Pass e.g. 1,64,1024.")
+            raise ConfigError(f"--num-envs {self.num_envs!r} is not a list of numbers of lanes. Pass e.g. 1,64,1024.")
         return lanes
 
     @property
@@ -61,12 +63,11 @@ class StepArgs:
         return dict(pair.split("=", 1) for pair in self.python)
 
 
-def run(argv: list[str]) -> int:
+def run(args: StepArgs) -> int:
     """The command."""
-    args = tyro.cli(StepArgs, args=argv, prog="shoal bench step")
     world = find_world(args.world)
     if world is None:
-        raise unknown_name("world", args.world, WORLDS, "`shoal envs`")
+        raise unknown_name("world", args.world, world_names(), "`shoal envs`")
     works = [work for work in works_of(world, args.lanes) if args.only in work.name]
     if not works:
         raise ConfigError(f"No work of {world.name} has {args.only!r} in its name.")
@@ -80,9 +81,8 @@ def run(argv: list[str]) -> int:
 
 def run_short(pythons: dict[str, str]) -> None:
     """What `shoal bench` shows without being asked for more: under a minute."""
-    cartpole = WORLDS["cartpole"]
-    fast = [_kernel(cartpole), _copying(cartpole), *_c_loop(cartpole), *_arrays(cartpole)]
-    works = [Work("cartpole", lanes, tuple(fast)) for lanes in (1, 1024, 8192)]
+    fast = (*_fast("cartpole"), *_arrays("CartPole-v1"))
+    works = [Work("cartpole", lanes, fast) for lanes in (1, 1024, 8192)]
     measure([*works, python_env_work("CartPole-v1", 64, processes_each=False)], rounds=5, seconds=0.1, pythons=pythons)
 
 
@@ -90,19 +90,14 @@ def measure(
     works: list[Work], *, rounds: int, seconds: float, pythons: dict[str, str], out: Path | None = None
 ) -> Result:
     """Run, print, and write."""
-    from rich.console import Console
-
-    from shoal.bench.report import print_result, write_result
-    from shoal.bench.rounds import run_works
-
-    console = Console(width=None if Console().is_terminal else 120)
+    console = make_console()
     with console.status("starting") as status:
         result = run_works(
             "step", works, rounds=rounds, seconds=seconds, pythons=pythons, on_progress=lambda text: status.update(text)
         )
     print_result(result, console)
+    write_result(result, out)
     if out is not None:
-        write_result(result, out)
         console.print(f"rows written to {out}")
     return result
 
@@ -112,32 +107,28 @@ def measure(
 
 def works_of(world: World, lanes: list[int]) -> list[Work]:
     """All work of the suite on one world."""
-    if world.name == "hockey":
-        return [work for num_envs in lanes for work in hockey_works(world, num_envs)]
-    env = world.gym_id.removeprefix("shoal/")
-    contenders = (
-        _kernel(world),
-        _copying(world),
-        *_c_loop(world),
-        Contender("memory limit", f"{_OURS}:memory_limit", {"env": world.name}),
-        *_arrays(world),
-        *_loops(env),
-        *_puffer_c(world),
-        *_python_loop(world),
-    )
-    works = [Work(world.name, num_envs, contenders) for num_envs in lanes]
-    if world.name != "cartpole":
+    name, env = world.name, world.gym_id.removeprefix("shoal/")
+    if name == "hockey":
+        return [work for num_envs in lanes for work in hockey_works(num_envs)]
+    fast = _fast(name)
+    contenders = [*fast, _ours("memory limit", "memory_limit", env=name), *_arrays(env), *_loops(env)]
+    if name == "cartpole":
+        contenders.append(_peer("pufferlib c", "pufferlib_c", "pufferlib"))
+    if name == "cage2":  # it has no peers to install: the same source, uncompiled, one lane at a time
+        contenders.append(_ours("python loop", "single_lanes", 1024, env=name, **_MIXTURES[name]))
+    works = [Work(name, num_envs, tuple(contenders)) for num_envs in lanes]
+    if name != "cartpole":
         return works
-    sweep = (_kernel(world), *_c_loop(world))
+    kernel, _, *c_loops = fast
     return [
         *works,
-        *(Work("cartpole scaling", num_envs, sweep) for num_envs in (1024, 4096, 16384, 65536)),
+        *(Work("cartpole scaling", num_envs, (kernel, *c_loops)) for num_envs in (1024, 4096, 16384, 65536)),
         python_env_work(env, 64, processes_each=True),
         python_env_work("LunarLander-v3", 64, processes_each=False),
     ]
 
 
-def hockey_works(world: World, num_envs: int) -> list[Work]:
+def hockey_works(num_envs: int) -> list[Work]:
     """Two bots inside the lanes, and random actions for both players; the peer is the original, one object a lane."""
     works = []
     for name, bots, seats in (
@@ -145,78 +136,71 @@ def hockey_works(world: World, num_envs: int) -> list[Work]:
         ("hockey random", False, {"opponent": "external"}),
     ):
         contenders = (
-            Contender("shoal kernel", f"{_OURS}:shoal_batch", _ours(world, copy=False, **seats)),
-            Contender("shoal kernel, copies", f"{_OURS}:shoal_batch", _ours(world, **seats)),
-            Contender("hockey-env", f"{_PEERS}:hockey_env", {"bots": bots}, "hockey", 1024),
-            Contender(
-                "python loop", f"{_OURS}:shoal_batch", _ours(world, copy=False, compiled=False, **seats), None, 8
-            ),
+            *_fast("hockey", **seats),
+            _peer("hockey-env", "hockey_env", "hockey", 1024, bots=bots),
+            _batch("python loop", "hockey", 8, copy=False, compiled=False, **seats),
         )
         works.append(Work(name, num_envs, contenders))
     return works
 
 
-def _ours(world: World, **options: Any) -> dict[str, Any]:
-    """Options of our batch."""
-    return {"env": world.name, "num_threads": 1, **_MIXTURES.get(world.name, {}), **options}
-
-
-def _kernel(world: World) -> Contender:
-    return Contender("shoal kernel", f"{_OURS}:shoal_batch", _ours(world, copy=False))
-
-
-def _copying(world: World) -> Contender:
-    return Contender("shoal kernel, copies", f"{_OURS}:shoal_batch", _ours(world))
-
-
-def _python_loop(world: World) -> list[Contender]:
-    """The same source, uncompiled, one lane at a time: what a world without installed peers would be in Python."""
-    if world.name != "cage2":
-        return []
-    return [Contender("python loop", f"{_OURS}:single_lanes", {"env": world.name, **_MIXTURES[world.name]}, None, 1024)]
-
-
-def _c_loop(world: World) -> list[Contender]:
-    return [Contender("c loop", f"{_OURS}:c_loop")] if world.name == "cartpole" else []
-
-
-def _arrays(world: World) -> list[Contender]:
-    """Peers whose lanes are rows of arrays."""
-    env = world.gym_id.removeprefix("shoal/")
-    native = {"env": env, "mode": "vector_entry_point"}
-    return [
-        Contender("gymnasium vector", f"{_PEERS}:gymnasium_vector", native, "gymnasium"),
-        Contender("gymnax scan", f"{_PEERS}:gymnax_scan", {"env": env}, "gymnax"),
-        Contender("envpool", f"{_PEERS}:envpool", {"env": env}, "envpool"),
-    ]
-
-
-def _loops(env: str) -> list[Contender]:
-    """Peers that loop over Python environments in one process."""
-    return [
-        Contender("gymnasium sync", f"{_PEERS}:gymnasium_vector", {"env": env, "mode": "sync"}, "gymnasium", 64),
-        Contender("sb3 dummy", f"{_PEERS}:sb3", {"env": env, "processes": False}, "stable_baselines3", 64),
-        Contender("torchrl serial", f"{_PEERS}:torchrl_serial", {"env": env}, "torchrl", 64),
-        Contender("pufferlib serial", f"{_PEERS}:pufferlib_serial", {"env": env}, "pufferlib", 64),
-    ]
-
-
-def _puffer_c(world: World) -> list[Contender]:
-    return [Contender("pufferlib c", f"{_PEERS}:pufferlib_c", package="pufferlib")] if world.name == "cartpole" else []
-
-
 def python_env_work(env: str, num_envs: int, processes_each: bool) -> Work:
     """A Python environment on two worker processes by the wall clock, against one process and one process per lane."""
-    ours = {"env": env, "copy": False}
     contenders = [
-        Contender("shoal workers", f"{_OURS}:shoal_batch", {**ours, "backend": "workers", "num_workers": NUM_WORKERS}),
-        Contender("shoal serial", f"{_OURS}:shoal_batch", {**ours, "backend": "serial"}),
-        Contender("gymnasium sync", f"{_PEERS}:gymnasium_vector", {"env": env, "mode": "sync"}, "gymnasium"),
-        Contender("two processes apart", f"{_OURS}:two_processes", {"env": env}),
+        _ours("shoal workers", "shoal_batch", env=env, copy=False, backend="workers", num_workers=NUM_WORKERS),
+        _ours("shoal serial", "shoal_batch", env=env, copy=False, backend="serial"),
+        _peer("gymnasium sync", "gymnasium_vector", "gymnasium", env=env, mode="sync"),
+        _ours("two processes apart", "two_processes", env=env),
     ]
     if processes_each:
         contenders += [
-            Contender("gymnasium async", f"{_PEERS}:gymnasium_vector", {"env": env, "mode": "async"}, "gymnasium"),
-            Contender("sb3 subproc", f"{_PEERS}:sb3", {"env": env, "processes": True}, "stable_baselines3"),
+            _peer("gymnasium async", "gymnasium_vector", "gymnasium", env=env, mode="async"),
+            _peer("sb3 subproc", "sb3", "stable_baselines3", env=env, processes=True),
         ]
     return Work(f"{env.partition('-')[0].lower()} workers", num_envs, tuple(contenders), clock="wall")
+
+
+def _fast(world: str, **options: str) -> tuple[Contender, ...]:
+    """Our kernel, with and without copies of what it returns, and the loops in C where there are any."""
+    kernel = (
+        _batch("shoal kernel", world, ANY_NUMBER, copy=False, **options),
+        _batch("shoal kernel, copies", world, ANY_NUMBER, **options),
+    )
+    if world != "cartpole":
+        return kernel
+    return (*kernel, _ours("c loop", "c_loop"), _ours("c loop, columns", "c_loop", columns=True))
+
+
+def _arrays(env: str) -> tuple[Contender, ...]:
+    """Peers whose lanes are rows of arrays."""
+    return (
+        _peer("gymnasium vector", "gymnasium_vector", "gymnasium", env=env, mode="vector_entry_point"),
+        _peer("gymnax scan", "gymnax_scan", "gymnax", env=env),
+        _peer("envpool", "envpool", "envpool", env=env),
+    )
+
+
+def _loops(env: str) -> tuple[Contender, ...]:
+    """Peers that loop over Python environments in one process."""
+    return (
+        _peer("gymnasium sync", "gymnasium_vector", "gymnasium", 64, env=env, mode="sync"),
+        _peer("sb3 dummy", "sb3", "stable_baselines3", 64, env=env, processes=False),
+        _peer("torchrl serial", "torchrl_serial", "torchrl", 64, env=env),
+        _peer("pufferlib serial", "pufferlib_serial", "pufferlib", 64, env=env),
+    )
+
+
+def _batch(name: str, world: str, max_envs: int, /, **options: str | bool) -> Contender:
+    """A batch of ours on one thread."""
+    return _ours(name, "shoal_batch", max_envs, env=world, num_threads=1, **_MIXTURES.get(world, {}), **options)
+
+
+def _ours(name: str, function: str, max_envs: int = ANY_NUMBER, **options: object) -> Contender:
+    return Contender(name, f"shoal.bench.step.ours:{function}", options, max_envs=max_envs)
+
+
+def _peer(name: str, function: str, package: str, max_envs: int = ANY_NUMBER, **options: object) -> Contender:
+    return Contender(name, f"shoal.bench.step.peers:{function}", options, package, max_envs)
+
+
+SUITE = Verb(StepArgs, run)

@@ -1,15 +1,17 @@
-"""PPO on CartPole by Shoal and by its peers: one module each, with `start(work) -> Trainer`.
+"""Training by Shoal and by its peers: a module for each library, with `start(work) -> Trainer`.
 
-All train 2 x 64 tanh networks with the same lanes, steps per rollout, epochs and minibatches. `worker` runs one of them
-in a process of its own.
+PPO on CartPole is with 2 x 64 tanh networks, the same lanes, steps per rollout, epochs and minibatches for all.
+`training` runs one of them in a process of its own.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from statistics import fmean
 from time import process_time
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Trainer:
     """A training in progress."""
 
     iterate: Callable[[int], None]
-    """Do so many iterations of collecting and learning."""
+    """Do this many iterations of collecting and learning."""
     recent_return: Callable[[], float]
     """Mean return of the last 100 episodes, for everyone alike."""
     restart: Callable[[int], None] | None = None
@@ -48,13 +50,24 @@ class Trainer:
     """More to report of the iterations since the last call."""
 
 
+class Recent(deque[float]):
+    """Returns of the last 100 episodes."""
+
+    def __init__(self) -> None:
+        super().__init__(maxlen=100)
+
+    def mean(self) -> float:
+        """0 while no episode has ended."""
+        return fmean(self) if self else 0.0
+
+
 class Stopwatch:
     """Counts the seconds inside a function, of the processor unless told otherwise."""
 
-    def __init__(self, function: Callable[..., Any], clock: Callable[[], float] = process_time) -> None:
+    def __init__(self, function: Callable, clock: Callable[[], float] = process_time) -> None:
         self.function, self.clock, self.seconds = function, clock, 0.0
 
-    def __call__(self, *args: Any, **options: Any) -> Any:
+    def __call__(self, *args: object, **options: object) -> object:
         began = self.clock()
         result = self.function(*args, **options)
         self.seconds += self.clock() - began
@@ -71,10 +84,10 @@ class Contender(NamedTuple):
 
 
 CONTENDERS = (
-    Contender("shoal", "shoal_ppo", "torch"),
+    Contender("shoal", "shoal_loop", "torch"),
     Contender("bare sgemm", "sgemm", "torch"),
     Contender("purejaxrl style", "jax_ppo", "gymnax", counts_threads=False),
-    Contender("sb3", "sb3_ppo", "stable_baselines3"),
+    Contender("sb3", "sb3_agents", "stable_baselines3"),
     Contender("cleanrl style", "torch_ppo", "torch"),
-    Contender("torchrl", "torchrl_ppo", "torchrl"),
+    Contender("torchrl", "torchrl_modules", "torchrl"),
 )

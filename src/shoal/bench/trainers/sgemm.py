@@ -6,14 +6,13 @@ import torch
 
 from shoal.bench.trainers import Trainer, Work
 
-SIZES = ((4, 64), (64, 64), (64, 2)), ((4, 64), (64, 64), (64, 1))  # actor and critic
+SIZES = (4, 64), (64, 64), (64, 2), (4, 64), (64, 64), (64, 1)  # of the actor, then of the critic
 
 
 def start(work: Work) -> Trainer:
     """Products of the same shapes as in acting (one step of all lanes) and in learning (one minibatch)."""
-    acting = [_Layer(work.num_envs, *size) for net in SIZES for size in net]
-    rows = work.batch_size // work.minibatches
-    learning = [_Layer(rows, *size) for net in SIZES for size in net]
+    acting = [_Layer(work.num_envs, *size) for size in SIZES]
+    learning = [_Layer(work.batch_size // work.minibatches, *size) for size in SIZES]
 
     def iterate(iterations: int) -> None:
         for _ in range(iterations):
@@ -33,13 +32,9 @@ class _Layer:
     """A linear layer of `rows` samples on preallocated buffers."""
 
     def __init__(self, rows: int, inputs: int, outputs: int) -> None:
-        self.x, self.weight, self.z = (
-            torch.randn(rows, inputs),
-            torch.randn(inputs, outputs),
-            torch.zeros(rows, outputs),
-        )
-        self.grad, self.below = torch.zeros(inputs, outputs), torch.zeros(rows, inputs)
-        self.is_first = inputs == SIZES[0][0][0]
+        self.x, self.weight = torch.randn(rows, inputs), torch.randn(inputs, outputs)
+        self.z, self.grad, self.below = torch.zeros(rows, outputs), *map(torch.zeros_like, (self.weight, self.x))
+        self.is_first = inputs == SIZES[0][0]
 
     def forward(self) -> None:
         torch.mm(self.x, self.weight, out=self.z)

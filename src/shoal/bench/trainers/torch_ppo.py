@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Any
 
 import gymnasium as gym
-import numpy as np
 import torch
 from torch import nn
 from torch.distributions import Categorical
 
-from shoal.bench.trainers import Trainer, Work
+from shoal.bench.trainers import Recent, Trainer, Work
 
 
 def _layer(inputs: int, outputs: int, gain: float = 2**0.5) -> nn.Linear:
@@ -36,7 +34,7 @@ def start(work: Work) -> Trainer:
     optimizer = torch.optim.Adam(parameters, lr=work.lr, eps=1e-5)
     obs, action = torch.zeros(T, B, 4), torch.zeros(T, B, dtype=torch.int64)
     log_prob, reward, done, value = (torch.zeros(T, B) for _ in range(4))
-    recent: deque[float] = deque(maxlen=100)
+    recent = Recent()
     first, _ = envs.reset(seed=work.seed)
     state = {"obs": torch.as_tensor(first), "done": torch.zeros(B)}
 
@@ -85,4 +83,4 @@ def start(work: Work) -> Trainer:
             collect()
             learn(advantages())
 
-    return Trainer(iterate, lambda: float(np.mean(recent)) if recent else 0.0)
+    return Trainer(iterate, recent.mean)

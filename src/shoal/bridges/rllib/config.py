@@ -2,40 +2,45 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from functools import partial
 from typing import Any
 
 import gymnasium as gym
-from gymnasium.vector import AutoresetMode
+from gymnasium.vector import AutoresetMode, VectorEnv
 from ray.rllib.algorithms.ppo import PPOConfig
+from ray.rllib.callbacks.callbacks import RLlibCallback
 from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
-from ray.rllib.env.single_agent_env_runner import SingleAgentEnvRunner
 from ray.tune.registry import register_env
 
 from shoal.bridges.batches import batch_for
-from shoal.bridges.rllib.connectors import LaneActions, PackedObs, StackedObs
-from shoal.bridges.rllib.envs import ENV_NAME, MODES, make_env
+from shoal.bridges.rllib.connectors import Device, LaneActions, LaneObs
+from shoal.bridges.rllib.envs import ENV_NAME, KINDS, make_env
+from shoal.bridges.rllib.faults import PATIENCE, PatientEnvRunner, count_restarts, stop_on_faults
 from shoal.bridges.rllib.lanes import lane_observation_space
 from shoal.bridges.rllib.learner import LaneLearner, VecLearner
 from shoal.bridges.rllib.modules import LanePPOModule, MaskedPPOModule
 from shoal.bridges.rllib.runners import ColumnarEnvRunner, PackedEnvRunner
 from shoal.bridges.rllib.spaces import policy_space
+from shoal.bridges.rllib.timing import time_each_iteration
 from shoal.errors import ConfigError
 from shoal.vector.batch import check_autoreset_mode
 
 EVALUATION_LANES = 64
+RUNNERS = {"vec": PatientEnvRunner, "packed_vec": PackedEnvRunner, "columnar": ColumnarEnvRunner}
+"""Env runners by mode."""
 FAULT_TOLERANCE: dict[str, Any] = {
     "restart_failed_env_runners": True,
     "delay_between_env_runner_restarts_s": 5,
-    "num_consecutive_env_runner_failures_tolerance": 10,
+    "num_consecutive_env_runner_failures_tolerance": PATIENCE,
     "env_runner_restore_timeout_s": 300,
     "restart_failed_sub_environments": True,
 }
 
 
 def ppo_config(
-    world: Any,
+    world: object,
     *,
     mode: str = "auto",
     num_envs: int = 64,
@@ -44,12 +49,13 @@ def ppo_config(
     num_epochs: int = 4,
     num_env_runners: int = 0,
     num_learners: int = 0,
+    num_gpus_per_learner: float = 0,
     seed: int | None = None,
     evaluate_every: int = 0,
     evaluation_episodes: int = 20,
     model: dict[str, Any] | None = None,
     options: dict[str, Any] | None = None,
-    callbacks: Any = None,
+    callbacks: type[RLlibCallback] | None = None,
     fast_connectors: bool = True,
     **training: Any,
 ) -> PPOConfig:
@@ -63,6 +69,7 @@ def ppo_config(
         minibatch_size: environment samples of one gradient step of each learner.
         num_epochs: passes over the train batch.
         num_env_runners, num_learners: remote ones; 0 works in this process.
+        num_gpus_per_learner: GPUs of each learner, which may be a share of one; 0 learns on the CPU.
         seed: everything random follows from it; None draws fresh entropy.
         evaluate_every: iterations between evaluations (0: none) of `evaluation_episodes` without exploration.
         model: fields of RLlib's `DefaultModelConfig`.
@@ -73,24 +80,30 @@ def ppo_config(
     """
     model, options = model or {}, options or {}
     mode = _pick_mode(mode, model, callbacks)
-    runners, learners = max(1, num_env_runners), max(1, num_learners)
-    num_steps = check_sizes(mode, num_envs, train_batch_size, minibatch_size, runners, learners)
+    learners = max(1, num_learners)
+    num_steps = check_sizes(mode, num_envs, train_batch_size, minibatch_size, max(1, num_env_runners), learners)
     ours = mode != "vec" or (fast_connectors and not model.get("use_lstm"))
     spec, same_step = _module_spec(world, mode, model, options, ours)
     register_env(ENV_NAME, make_env)  # again: a Ray that was started since does not know it
     config = PPOConfig().environment(ENV_NAME, env_config=_env_config(world, mode, num_envs, options, same_step))
     config.env_runners(
+        env_runner_cls=RUNNERS[mode],
         gym_env_vectorize_mode="vector_entry_point",
         num_env_runners=num_env_runners,
         num_envs_per_env_runner=1 if mode == "packed_vec" else num_envs,
         rollout_fragment_length=num_steps,
     )
-    share = train_batch_size // learners
     config.training(
-        train_batch_size_per_learner=share, minibatch_size=minibatch_size, num_epochs=num_epochs, **training
+        train_batch_size_per_learner=train_batch_size // learners,
+        minibatch_size=minibatch_size,
+        num_epochs=num_epochs,
+        **training,
     )
-    config.learners(num_learners=num_learners).rl_module(rl_module_spec=spec)
+    config.learners(num_learners=num_learners, num_gpus_per_learner=num_gpus_per_learner).rl_module(rl_module_spec=spec)
     config.debugging(seed=seed, log_level="ERROR").fault_tolerance(**FAULT_TOLERANCE)
+    config.callbacks(
+        on_algorithm_init=time_each_iteration, on_env_runners_recreated=count_restarts, on_train_result=stop_on_faults
+    )
     if callbacks is not None:
         config.callbacks(callbacks)
     if ours:
@@ -108,11 +121,10 @@ def check_sizes(
     if train_batch_size % lanes:
         nearest = max(lanes, round(train_batch_size / lanes) * lanes)
         raise ConfigError(
-            f"train_batch_size={train_batch_size:,} is no multiple of the {lanes:,} lanes "
+            f"train_batch_size={train_batch_size:,} is not a multiple of the {lanes:,} lanes "
             f"(= {num_envs:,} per runner x {runners}). Try {nearest:,}."
         )
-    num_steps = train_batch_size // lanes
-    share = train_batch_size // learners
+    num_steps, share = train_batch_size // lanes, train_batch_size // learners
     if minibatch_size > share:
         raise ConfigError(
             f"minibatch_size={minibatch_size:,} is larger than a learner's share of the train batch, {share:,} samples "
@@ -127,20 +139,18 @@ def check_sizes(
     return num_steps
 
 
-def _pick_mode(mode: str, model: dict[str, Any], callbacks: Any) -> str:
+def _pick_mode(mode: str, model: dict[str, Any], callbacks: type[RLlibCallback] | None) -> str:
     if mode == "auto":
         return "vec" if callbacks is not None or model.get("use_lstm") else "columnar"
-    if mode not in MODES:
-        raise ConfigError(f"mode={mode!r} is unknown. Use one of auto, {', '.join(MODES)}.")
+    if mode not in KINDS:
+        raise ConfigError(f"mode={mode!r} is unknown. Use one of auto, {', '.join(KINDS)}.")
     if mode != "vec" and model.get("use_lstm"):
-        raise ConfigError(
-            f"A network with memory needs RLlib's episodes, which mode={mode!r} has none of. Use mode='vec'."
-        )
+        raise ConfigError(f"A network with memory needs RLlib's episodes, which mode={mode!r} lacks. Use mode='vec'.")
     return mode
 
 
 def _module_spec(
-    world: Any, mode: str, model: dict[str, Any], options: dict[str, Any], ours: bool
+    world: object, mode: str, model: dict[str, Any], options: dict[str, Any], ours: bool
 ) -> tuple[RLModuleSpec, bool]:
     """The network for one lane, and whether the lanes of this mode begin anew within the same step.
 
@@ -149,33 +159,26 @@ def _module_spec(
     wanted = AutoresetMode.NEXT_STEP if mode == "vec" else AutoresetMode.SAME_STEP
     autoreset = check_autoreset_mode(options.get("autoreset_mode", wanted))
     others = {key: value for key, value in options.items() if key != "autoreset_mode"}
-    batch = batch_for(world, 1, autoreset, others)
-    try:
+    with closing(batch_for(world, 1, autoreset, others)) as batch:
         spec = RLModuleSpec(
             module_class=MaskedPPOModule if batch.has_action_mask else LanePPOModule if ours else None,
             observation_space=lane_observation_space(batch),
             action_space=policy_space(batch.single_action_space),
             model_config=DefaultModelConfig(**{"fcnet_hiddens": [64, 64], **model}),
         )
-    finally:
-        batch.close()
     return spec, autoreset == AutoresetMode.SAME_STEP
 
 
-def _env_config(world: Any, mode: str, num_envs: int, options: dict[str, Any], same_step: bool) -> dict[str, Any]:
+def _env_config(world: object, mode: str, num_envs: int, options: dict[str, Any], same_step: bool) -> dict[str, Any]:
     return {"world": world, "mode": mode, "lanes": num_envs, "options": options, "same_step": same_step}
 
 
 def _use_connectors(config: PPOConfig, mode: str, spec: RLModuleSpec) -> None:
     """Runner, learner and connectors of ours, for the mode."""
-    kinds = {"vec": SingleAgentEnvRunner, "packed_vec": PackedEnvRunner, "columnar": ColumnarEnvRunner}
-    spaces: dict[str, Any] = {"observation_space": spec.observation_space, "action_space": spec.action_space}
+    packed, acting = mode == "packed_vec", (config.normalize_actions, config.clip_actions)
     config.env_runners(
-        env_runner_cls=kinds[mode],
-        env_to_module_connector=partial(_observing, packed=mode == "packed_vec", **spaces),
-        module_to_env_connector=partial(
-            _acting, packed=mode == "packed_vec", normalize=config.normalize_actions, clip=config.clip_actions, **spaces
-        ),
+        env_to_module_connector=partial(_observing, spec.observation_space if packed else None),
+        module_to_env_connector=partial(_acting, spec.action_space, *acting, packed),  # type: ignore[arg-type]
         add_default_connectors_to_env_to_module_pipeline=False,
         add_default_connectors_to_module_to_env_pipeline=False,
     )
@@ -184,19 +187,18 @@ def _use_connectors(config: PPOConfig, mode: str, spec: RLModuleSpec) -> None:
     )
 
 
-def _observing(
-    env: Any, spaces: Any, device: Any, *, packed: bool, observation_space: gym.Space, **_: Any
-) -> list[Any]:
-    return [PackedObs(lane_space=observation_space, device=device) if packed else StackedObs(device=device)]
+# Functions of the module, with what RLlib passes after our own arguments, as a config is pickled.
 
 
-def _acting(
-    env: Any, spaces: Any, *, packed: bool, normalize: bool, clip: bool, action_space: gym.Space, **_: Any
-) -> list[Any]:
-    return [LaneActions(lane_space=action_space, normalize=normalize, clip=clip, packed=packed)]
+def _observing(lane_space: gym.Space | None, env: VectorEnv, spaces: object, device: Device) -> LaneObs:
+    return LaneObs(device, lane_space)
 
 
-def _evaluate(config: PPOConfig, world: Any, options: dict[str, Any], every: int, episodes: int) -> None:
+def _acting(space: gym.Space, normalize: bool, clip: bool, packed: bool, *given: object) -> LaneActions:
+    return LaneActions(space, normalize, clip, packed)
+
+
+def _evaluate(config: PPOConfig, world: object, options: dict[str, Any], every: int, episodes: int) -> None:
     """Evaluation plays whole episodes, so it is always `vec` with RLlib's own runner."""
     lanes = min(episodes, EVALUATION_LANES)
     others = {key: value for key, value in options.items() if key != "autoreset_mode"}
@@ -206,7 +208,7 @@ def _evaluate(config: PPOConfig, world: Any, options: dict[str, Any], every: int
         evaluation_duration_unit="episodes",
         evaluation_config=PPOConfig.overrides(
             env_config=_env_config(world, "vec", lanes, others, False),
-            env_runner_cls=SingleAgentEnvRunner,
+            env_runner_cls=PatientEnvRunner,
             num_envs_per_env_runner=lanes,
             explore=False,
             add_default_connectors_to_env_to_module_pipeline=True,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import gymnasium as gym
 import numpy as np
@@ -10,55 +10,49 @@ import torch
 from ray.rllib.connectors.connector_pipeline_v2 import ConnectorPipelineV2
 from ray.rllib.connectors.connector_v2 import ConnectorV2
 from ray.rllib.core.columns import Columns
+from ray.rllib.core.rl_module.rl_module import RLModule
+from ray.rllib.env.single_agent_episode import SingleAgentEpisode
 from ray.rllib.utils.spaces.space_utils import clip_action, unsquash_action
 
 from shoal.bridges.rllib.categorical import draw
+from shoal.trees import Tree, map_tree
 
-Tree = Any
+Device = torch.device | str | None
+TrainColumns = dict[str, Tree]
+"""Under RLlib's names: tensors, or arrays, with one row per sample."""
 
 
-def to_tensors(tree: Tree, device: Any) -> Tree:
+def to_tensors(tree: Tree, device: Device) -> Tree:
     """Arrays as tensors on `device`."""
-    if isinstance(tree, dict):
-        return {key: to_tensors(sub, device) for key, sub in tree.items()}
-    if isinstance(tree, np.ndarray) and not tree.flags.writeable:  # out of Ray's store
-        tree = tree.copy()
-    return torch.as_tensor(tree, device=device)
+
+    def convert(leaf: np.ndarray | torch.Tensor) -> torch.Tensor:
+        if isinstance(leaf, np.ndarray) and not leaf.flags.writeable:  # out of Ray's store
+            leaf = leaf.copy()
+        return torch.as_tensor(leaf, device=device)
+
+    return map_tree(convert, tree)
 
 
-class StackedObs(ConnectorV2):
-    """`vec`: the newest observation of every environment as one batch [N, ...]."""
+class LaneObs(ConnectorV2):
+    """The newest observations of all lanes as one batch [N, ...].
 
-    def __init__(self, input_observation_space: Any = None, input_action_space: Any = None, *, device: Any = None):
-        super().__init__(input_observation_space, input_action_space)
-        self.device = device
+    `vec` has them from N environments. `packed_vec` has them as the states in the one environment's row, in
+    `lane_space` each.
+    """
 
-    def __call__(self, *, episodes: list[Any], obs: Any = None, **kwargs: Any) -> dict[str, Any]:
-        if obs is None:
-            obs = [episode.get_observations(-1) for episode in episodes]
-        return {Columns.OBS: to_tensors(_stack(obs), self.device)}
+    def __init__(self, device: Device, lane_space: gym.Space | None) -> None:
+        self.device, self.lane_space = device, lane_space
+        super().__init__()
 
+    def recompute_output_observation_space(self, input_space: gym.Space, action_space: gym.Space) -> gym.Space:
+        return input_space if self.lane_space is None else self.lane_space
 
-class PackedObs(ConnectorV2):
-    """`packed_vec`: the states of the one environment's newest row, which are a batch [N, ...] already."""
-
-    def __init__(
-        self,
-        input_observation_space: Any = None,
-        input_action_space: Any = None,
-        *,
-        lane_space: gym.Space,
-        device: Any = None,
-    ):
-        self.lane_space, self.device = lane_space, device
-        super().__init__(input_observation_space, input_action_space)
-
-    def recompute_output_observation_space(self, input_observation_space: Any, input_action_space: Any) -> gym.Space:
-        return self.lane_space
-
-    def __call__(self, *, episodes: list[Any], obs: Any = None, **kwargs: Any) -> dict[str, Any]:
-        row = episodes[0].get_observations(-1) if obs is None else obs[0]
-        return {Columns.OBS: to_tensors(row["states"], self.device)}
+    def __call__(  # type: ignore[override]  # the rest of what RLlib passes is not needed
+        self, *, episodes: list[SingleAgentEpisode], obs: Sequence[Tree] | None = None, **kwargs: object
+    ) -> TrainColumns:
+        rows = [episode.get_observations(-1) for episode in episodes] if obs is None else obs
+        states = _stack(rows) if self.lane_space is None else rows[0]["states"]
+        return {Columns.OBS: to_tensors(states, self.device)}
 
 
 class LaneActions(ConnectorV2):
@@ -67,22 +61,13 @@ class LaneActions(ConnectorV2):
     `packed` adds the leading axis of the one environment.
     """
 
-    def __init__(
-        self,
-        input_observation_space: Any = None,
-        input_action_space: Any = None,
-        *,
-        lane_space: gym.Space,
-        normalize: bool,
-        clip: bool,
-        packed: bool,
-    ):
-        super().__init__(input_observation_space, input_action_space)
+    def __init__(self, lane_space: gym.Space, normalize: bool, clip: bool, packed: bool) -> None:
+        super().__init__()
         self.lane_space, self.normalize, self.clip, self.packed = lane_space, normalize, clip, packed
 
     def __call__(
-        self, *, batch: dict[str, Any], rl_module: Any, explore: bool | None = None, **kwargs: Any
-    ) -> dict[str, Any]:
+        self, *, batch: TrainColumns, rl_module: RLModule, explore: bool | None = None, **kwargs: object
+    ) -> TrainColumns:
         arrays = drawn_actions(rl_module, batch[Columns.ACTION_DIST_INPUTS], bool(explore))
         arrays[Columns.ACTIONS_FOR_ENV] = for_env(arrays[Columns.ACTIONS], self.lane_space, self.normalize, self.clip)
         return {key: array[None] for key, array in arrays.items()} if self.packed else arrays
@@ -92,18 +77,18 @@ class UntimedPipeline(ConnectorPipelineV2):
     """The connectors of a pipeline without RLlib's clocks around each, which take longer than the connectors."""
 
     @classmethod
-    def of(cls, pipeline: Any) -> UntimedPipeline:
+    def of(cls, pipeline: ConnectorPipelineV2) -> UntimedPipeline:
         spaces = pipeline.input_observation_space, pipeline.input_action_space
         return cls(*spaces, connectors=pipeline.connectors)
 
-    def __call__(self, *, batch: dict[str, Any] | None = None, **kwargs: Any) -> dict[str, Any]:
+    def __call__(self, *, batch: TrainColumns | None = None, **kwargs: object) -> TrainColumns:
         batch = {} if batch is None else batch
         for connector in self.connectors:
-            batch = connector(batch=batch, **kwargs)
+            batch = connector(batch=batch, **kwargs)  # type: ignore[arg-type]
         return batch
 
 
-def drawn_actions(module: Any, dist_inputs: torch.Tensor, explore: bool) -> dict[str, np.ndarray]:
+def drawn_actions(module: RLModule, dist_inputs: torch.Tensor, explore: bool) -> dict[str, np.ndarray]:
     """What an episode keeps of a decision: the network's output [N, A], actions drawn from it [N, ...], and their
     log-probabilities [N]."""
     kind = module.get_exploration_action_dist_cls() if explore else module.get_inference_action_dist_cls()
@@ -121,7 +106,7 @@ def for_env(action: np.ndarray, space: gym.Space, normalize: bool, clip: bool) -
     return clip_action(action, space) if clip else action
 
 
-def _stack(items: list[Any]) -> Tree:
+def _stack(items: Sequence[Tree]) -> Tree:
     if isinstance(items[0], dict):
         return {key: _stack([item[key] for item in items]) for key in items[0]}
     return np.stack(items)

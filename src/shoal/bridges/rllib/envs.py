@@ -5,7 +5,7 @@ Importing this module enters `ENV_NAME` in RLlib's registry, so that a checkpoin
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import gymnasium as gym
 import numpy as np
@@ -17,11 +17,10 @@ from shoal.bridges.batches import check_autoreset
 from shoal.bridges.rllib.lanes import Lanes
 from shoal.errors import ConfigError, StateError
 from shoal.registry import make
-from shoal.vector.spaces import copy_tree
+from shoal.trees import Tree, copy_tree, index_tree
 
-Tree = Any
 ENV_NAME = "shoal"
-MODES = ("vec", "packed_vec", "columnar")
+StepResult = tuple[Tree, np.ndarray, np.ndarray, np.ndarray, dict[str, np.ndarray]]
 CUT = "cut"
 """The info under which `packed_vec` hands on lanes that were truncated: a `Cut`."""
 
@@ -31,15 +30,19 @@ class LaneEnv(VectorEnv):
 
     closed = True  # until `__init__` has run: what was never made must not be closed when it is collected
 
-    def __init__(self, lanes: Lanes, num_envs: int, observation_space: gym.Space, action_space: gym.Space) -> None:
-        self.lanes, self.num_envs = lanes, num_envs
+    def __init__(self, lanes: Lanes) -> None:
+        self.lanes = lanes
+        self.metadata = {"autoreset_mode": lanes.batch.metadata["autoreset_mode"]}
+        self._announce(lanes.num_envs, lanes.observation_space, lanes.action_space)
+        self.closed = False
+
+    def _announce(self, num_envs: int, observation_space: gym.Space, action_space: gym.Space) -> None:
+        self.num_envs = num_envs
         self.single_observation_space, self.single_action_space = observation_space, action_space
         self.observation_space = batch_space(observation_space, num_envs)
         self.action_space = batch_space(action_space, num_envs)
-        self.metadata = {"autoreset_mode": lanes.batch.metadata["autoreset_mode"]}
-        self.closed = False
 
-    def close_extras(self, **kwargs: Any) -> None:
+    def close_extras(self, **kwargs: object) -> None:
         self.lanes.close()
 
 
@@ -48,12 +51,12 @@ class VecLanes(LaneEnv):
 
     def __init__(self, lanes: Lanes) -> None:
         check_autoreset(lanes.batch, AutoresetMode.NEXT_STEP)
-        super().__init__(lanes, lanes.num_envs, lanes.observation_space, lanes.action_space)
+        super().__init__(lanes)
 
-    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Tree, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: object = None) -> tuple[Tree, dict[str, np.ndarray]]:
         return copy_tree(self.lanes.reset(seed)), {}  # episodes keep references to what they are given
 
-    def step(self, actions: np.ndarray) -> tuple[Tree, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+    def step(self, actions: np.ndarray) -> StepResult:
         moved = self.lanes.step(actions)
         flags = moved.reward.copy(), moved.terminated.copy(), moved.truncated
         return copy_tree(moved.obs), *flags, {}
@@ -67,6 +70,7 @@ class PackedLanes(LaneEnv):
     """
 
     def __init__(self, lanes: Lanes) -> None:
+        super().__init__(lanes)
         N = lanes.num_envs
         flag = gym.spaces.MultiBinary(N)
         row = gym.spaces.Dict(
@@ -75,15 +79,15 @@ class PackedLanes(LaneEnv):
             terminateds=flag,
             truncateds=flag,
         )
-        super().__init__(lanes, 1, row, batch_space(lanes.action_space, N))
+        self._announce(1, row, batch_space(lanes.action_space, N))
 
-    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Tree, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: object = None) -> tuple[Tree, dict[str, np.ndarray]]:
         N = self.lanes.num_envs
         return self._row(self.lanes.reset(seed), np.zeros(N, np.float32), *np.zeros((2, N), np.bool_)), {}
 
-    def step(self, actions: np.ndarray) -> tuple[Tree, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+    def step(self, actions: np.ndarray) -> StepResult:
         moved = self.lanes.step(actions[0])
-        infos: dict[str, Any] = {}
+        infos: dict[str, np.ndarray] = {}
         if moved.cut is not None and len(moved.cut.lanes):
             infos[CUT] = np.empty(1, object)
             infos[CUT][0] = moved.cut
@@ -93,25 +97,20 @@ class PackedLanes(LaneEnv):
 
     def _row(self, obs: Tree, reward: np.ndarray, terminated: np.ndarray, truncated: np.ndarray) -> Tree:
         row = {"states": obs, "rewards": reward, "terminateds": terminated, "truncateds": truncated}
-        return _with_leading_one(copy_tree(row))
+        return index_tree(copy_tree(row), None)
 
 
 class ColumnLanes(LaneEnv):
     """`columnar`: N lanes that only `ColumnarEnvRunner` drives, through `lanes`."""
 
-    def __init__(self, lanes: Lanes) -> None:
-        super().__init__(lanes, lanes.num_envs, lanes.observation_space, lanes.action_space)
-
-    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> Any:
+    def reset(self, **given: object) -> NoReturn:
         raise StateError("These lanes are stepped by ColumnarEnvRunner alone: use ppo_config(..., mode='columnar').")
 
     step = reset  # type: ignore[assignment]
 
 
-def _with_leading_one(tree: Tree) -> Tree:
-    if isinstance(tree, dict):
-        return {key: _with_leading_one(sub) for key, sub in tree.items()}
-    return tree[None]
+KINDS = {"vec": VecLanes, "packed_vec": PackedLanes, "columnar": ColumnLanes}
+"""The environments by mode."""
 
 
 def make_env(context: dict[str, Any]) -> LaneEnv:
@@ -120,12 +119,11 @@ def make_env(context: dict[str, Any]) -> LaneEnv:
     Its keys: `world` (anything `shoal.make` takes), `mode`, `lanes` (N) and `options` of `shoal.make`.
     """
     mode, options = context["mode"], dict(context.get("options", {}))
-    kinds: dict[str, type] = dict(zip(MODES, (VecLanes, PackedLanes, ColumnLanes), strict=True))
-    if mode not in kinds:
-        raise ConfigError(f"mode={mode!r} is unknown. Use one of {', '.join(MODES)}.")
+    if mode not in KINDS:
+        raise ConfigError(f"mode={mode!r} is unknown. Use one of {', '.join(KINDS)}.")
     if mode == "vec":
         options.setdefault("autoreset_mode", AutoresetMode.NEXT_STEP)
-    return kinds[mode](Lanes(make(context["world"], context["lanes"], **options)))
+    return KINDS[mode](Lanes(make(context["world"], context["lanes"], **options)))
 
 
 register_env(ENV_NAME, make_env)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from shoal.bridges.rllib.spaces import FLOAT, flatten_lanes, network_space, policy_space
+from shoal.trees import Tree, index_tree
 from shoal.vector.batch import Batch
-from shoal.vector.spaces import index_tree, num_actions
+from shoal.vector.spaces import num_actions
 
-Tree = Any
 OBSERVATIONS, ACTION_MASK = "observations", "action_mask"
 
 
@@ -66,10 +66,9 @@ class Lanes:
         action = np.asarray(action, space.dtype)
         info = self.batch.step_into(action + self._start if self._start.any() else action, out)
         if "episode" in info:
-            which, ended = info["_episode"], self._episodes
-            columns: tuple[tuple[list, str], ...] = ((ended.returns, "r"), (ended.lengths, "l"), (ended.seconds, "t"))
-            for column, key in columns:
-                column.extend(np.asarray(info["episode"][key])[which].tolist())
+            columns: tuple[list, ...] = self._episodes
+            for column, key in zip(columns, "rlt", strict=True):
+                column.extend(np.asarray(info["episode"][key])[info["_episode"]].tolist())
         truncated = out.truncated & ~out.terminated
         cut = self._cut(truncated) if self.same_step else None
         return Moved(self._observe(out.obs, out.action_mask), out.reward, out.terminated, truncated, cut)
@@ -87,7 +86,7 @@ class Lanes:
         mask = None if self._out.action_mask is None else np.ones((len(lanes), self._out.action_mask.shape[1]))
         return Cut(lanes, self._observe(index_tree(self._out.final_obs, lanes), mask))
 
-    def _observe(self, obs: Tree, action_mask: Any) -> Tree:
+    def _observe(self, obs: Tree, action_mask: np.ndarray | None) -> Tree:
         flat = flatten_lanes(obs, self.batch.single_observation_space)
         return flat if action_mask is None else {ACTION_MASK: np.asarray(action_mask, FLOAT), OBSERVATIONS: flat}
 

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import torch
+from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.algorithms.ppo.torch.ppo_torch_learner import PPOTorchLearner
 from ray.rllib.core import ALL_MODULES, DEFAULT_MODULE_ID
 from ray.rllib.core.columns import Columns
@@ -19,12 +20,14 @@ from ray.rllib.utils.metrics import (
     NUM_MODULE_STEPS_TRAINED_LIFETIME,
     WEIGHTS_SEQ_NO,
 )
+from ray.rllib.utils.typing import ParamDict, TensorType
 from torch import Tensor
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from shoal.bridges.rllib.categorical import Terms, ppo_loss
+from shoal.bridges.rllib.connectors import TrainColumns
 from shoal.bridges.rllib.train_batch import EpisodesToBatch, LanesToBatch, TrainBatch
-from shoal.vector.spaces import index_tree
+from shoal.trees import index_tree
 
 TRAINED = (
     (DEFAULT_MODULE_ID, NUM_MODULE_STEPS_TRAINED, NUM_MODULE_STEPS_TRAINED_LIFETIME),
@@ -52,17 +55,11 @@ class VecLearner(PPOTorchLearner):
 
     def build(self) -> None:
         super().build()
-        config = self.config
-        self._learner_connector.append(
-            self.connector(
-                gamma=config.gamma,
-                lambda_=config.lambda_,
-                same_step=config.env_config.get("same_step", False),
-                keep_skipped=config.num_learners > 1,
-            )
-        )
+        config, same_step = self.config, self.config.env_config.get("same_step", False)
+        connector = self.connector(config.gamma, config.lambda_, same_step, keep_skipped=config.num_learners > 1)
+        self._learner_connector.append(connector)
 
-    def configure_optimizers_for_module(self, module_id: str, config: Any = None) -> None:
+    def configure_optimizers_for_module(self, module_id: str, config: PPOConfig) -> None:  # type: ignore[override]
         """RLlib's Adam, in one call for all parameters."""
         params = self.get_parameters(self._module[module_id])
         optimizer = torch.optim.Adam(params, fused=True)
@@ -72,12 +69,12 @@ class VecLearner(PPOTorchLearner):
         self,
         *,
         training_data: TrainingData,
-        timesteps: dict[str, Any] | None = None,
+        timesteps: dict[str, int] | None = None,
         num_total_minibatches: int = 0,
         num_epochs: int = 1,
         minibatch_size: int | None = None,
-        **kwargs: Any,
-    ) -> Any:
+        **kwargs: object,
+    ) -> dict[str, Any]:
         """Shuffled passes over the samples of `training_data`, in minibatches."""
         self.before_gradient_based_update(timesteps=timesteps or {})
         training_data.solve_refs()
@@ -99,18 +96,20 @@ class VecLearner(PPOTorchLearner):
         """Learners in a group must do equally many, or they would wait for each other's gradients for ever."""
         return of_group or math.ceil(epochs * rows / size)
 
-    def compute_loss_for_module(self, *, module_id: str, config: Any, batch: Any, fwd_out: Any) -> Any:
+    def compute_loss_for_module(  # type: ignore[override]
+        self, *, module_id: str, config: PPOConfig, batch: TrainColumns, fwd_out: TrainColumns
+    ) -> TensorType:
         module = self.module[module_id].unwrapped()
         if module.get_train_action_dist_cls() is not TorchCategorical or not config.use_critic:
             return super().compute_loss_for_module(module_id=module_id, config=config, batch=batch, fwd_out=fwd_out)
         value = module.compute_values(batch, embeddings=fwd_out.get(Columns.EMBEDDINGS))
-        entropy_coeff = self.entropy_coeff_schedulers_per_module[module_id].get_current_value()
-        kl_coeff = self.curr_kl_coeffs_per_module[module_id]
+        entropy_coeff: Any = self.entropy_coeff_schedulers_per_module[module_id].get_current_value()
+        kl_coeff: Any = self.curr_kl_coeffs_per_module[module_id]
         dist_inputs = fwd_out[Columns.ACTION_DIST_INPUTS]
         loss, self._terms = ppo_loss(batch, dist_inputs, value, config, entropy_coeff, kl_coeff)
         return loss
 
-    def postprocess_gradients(self, gradients_dict: Any) -> Any:
+    def postprocess_gradients(self, gradients_dict: ParamDict) -> ParamDict:
         """RLlib's clipping by the global norm, for all parameters at once; other kinds are left to it."""
         if self.config.grad_clip and self.config.grad_clip_by != "global_norm":
             self._norm = None
@@ -120,7 +119,7 @@ class VecLearner(PPOTorchLearner):
             clip_grads_with_norm_(list(self._params.values()), self.config.grad_clip, self._norm)
         return gradients_dict
 
-    def apply_gradients(self, gradients_dict: Any) -> None:
+    def apply_gradients(self, gradients_dict: ParamDict) -> None:
         """A step of the optimizer; what RLlib does about gradients that are not finite is left to it."""
         plain = self._grad_scalers is None and self._lr_scheduler_classes is None
         if plain and self._norm is not None and torch.isfinite(self._norm):

@@ -1,4 +1,4 @@
-"""Env runners of `packed_vec` and `columnar`. RLlib's own serves `vec`."""
+"""Env runners of `packed_vec` and `columnar`. `vec` has RLlib's own, see `faults`."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 import torch
 from ray.rllib.core.columns import Columns
-from ray.rllib.env.single_agent_env_runner import SingleAgentEnvRunner
+from ray.rllib.env.single_agent_episode import SingleAgentEpisode
 from ray.rllib.utils.metrics import RLMODULE_INFERENCE_TIMER
 
 from shoal.bridges.rllib.connectors import UntimedPipeline, drawn_actions, for_env, to_tensors
+from shoal.bridges.rllib.faults import PatientEnvRunner
 from shoal.bridges.rllib.lanes import Lanes
-from shoal.bridges.rllib.trajectory import Trajectory
+from shoal.bridges.rllib.targets import Trajectory
 from shoal.errors import ConfigError
-from shoal.vector.spaces import assign_tree, empty_batch, index_tree
+from shoal.trees import Tree, assign_tree, index_tree
+from shoal.vector.spaces import empty_batch
 
-Tree = Any
 
-
-class LaneEnvRunner(SingleAgentEnvRunner):
+class LaneEnvRunner(PatientEnvRunner):
     """What both share: lanes that count their own episodes."""
 
     env: Any
@@ -35,7 +35,9 @@ class LaneEnvRunner(SingleAgentEnvRunner):
     def lanes(self) -> Lanes:
         return self.env.unwrapped.lanes
 
-    def sample(self, *, num_episodes: int | None = None, **kwargs: Any) -> list[Any]:
+    def sample(  # type: ignore[override]
+        self, *, num_episodes: int | None = None, **kwargs: Any
+    ) -> list[SingleAgentEpisode] | list[Trajectory]:
         if num_episodes is not None:
             raise ConfigError(
                 "In this mode lanes are sampled in steps, not episodes. Evaluate with mode='vec', as ppo_config does."
@@ -57,16 +59,16 @@ class PackedEnvRunner(LaneEnvRunner):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._env_to_module = UntimedPipeline.of(self._env_to_module)
-        self._module_to_env = UntimedPipeline.of(self._module_to_env)
+        self._env_to_module = UntimedPipeline.of(self._env_to_module)  # type: ignore[arg-type]
+        self._module_to_env = UntimedPipeline.of(self._module_to_env)  # type: ignore[arg-type]
 
-    def _sample(self, **kwargs: Any) -> list[Any]:
+    def _sample(self, **kwargs: Any) -> list[SingleAgentEpisode]:
         samples = super()._sample(**kwargs)
         # RLlib keeps the chunks of unfinished episodes for its metrics, and this one never finishes
         self._ongoing_episodes_for_metrics.clear()
         return samples
 
-    def _increase_sampled_metrics(self, num_steps: int, num_episodes_completed: int) -> Any:
+    def _increase_sampled_metrics(self, num_steps: int, num_episodes_completed: int) -> None:
         self._count(num_steps * self.lanes.num_envs)
 
 
@@ -76,21 +78,21 @@ class ColumnarEnvRunner(LaneEnvRunner):
     _obs: Tree = None  # [N, ...] what the next sample begins with
     _ended: np.ndarray | None = None  # [N] NEXT_STEP: lanes whose next step is a reset
 
-    def _sample(
+    def _sample(  # type: ignore[override]
         self,
         *,
         num_timesteps: int | None = None,
         explore: bool,
         random_actions: bool = False,
         force_reset: bool = False,
-        **kwargs: Any,
-    ) -> list[Any]:
+        **kwargs: object,
+    ) -> list[Trajectory]:
         assert num_timesteps is not None
         num_steps = max(1, num_timesteps // self.num_envs)
         while True:
-            if force_reset or self._needs_initial_reset:
-                self._reset_lanes()
             try:
+                if force_reset or self._needs_initial_reset:
+                    self._reset_lanes()
                 trajectory = self._roll(num_steps, explore, random_actions)
                 break
             except Exception:  # whatever a lane did, as RLlib's own runner has it

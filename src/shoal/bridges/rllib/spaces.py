@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
+import math
 
 import gymnasium as gym
 import numpy as np
 
 from shoal.errors import ConfigError
+from shoal.trees import Tree
 
-Tree = Any
 FLOAT = np.float32
 
 
@@ -37,14 +37,18 @@ def flatten_lanes(obs: Tree, space: gym.Space) -> np.ndarray:
     if isinstance(space, gym.spaces.Discrete):
         return _one_hot(np.asarray(obs) - space.start, int(space.n))
     if isinstance(space, gym.spaces.MultiDiscrete):
-        columns = (np.asarray(obs) - space.start).reshape(len(obs), -1)
+        columns = _as_rows(np.asarray(obs) - space.start)
         return np.concatenate([_one_hot(columns[:, k], int(n)) for k, n in enumerate(space.nvec.flat)], axis=1)
-    return np.asarray(obs, FLOAT).reshape(len(obs), -1)
+    return _as_rows(np.asarray(obs, FLOAT))
 
 
 def _vectors(obs: Tree, space: gym.Space) -> np.ndarray:
-    flat = flatten_lanes(obs, space)
-    return flat.reshape(len(flat), -1)
+    return _as_rows(flatten_lanes(obs, space))
+
+
+def _as_rows(array: np.ndarray) -> np.ndarray:
+    """[B, ...] -> [B, W], also of no rows at all, where NumPy cannot tell W by itself."""
+    return array.reshape(len(array), math.prod(array.shape[1:]))
 
 
 def _one_hot(choice: np.ndarray, width: int) -> np.ndarray:

@@ -1,19 +1,88 @@
-"""From trajectories to the rows that PPO learns from. The same arithmetic for every mode."""
+"""`Trajectory`, T steps of N lanes as arrays, and the rows that PPO learns from: the same arithmetic for every mode."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
+from ray.rllib.env.single_agent_episode import SingleAgentEpisode
 
-from shoal.agents.gae import gae
-from shoal.bridges.rllib.trajectory import Trajectory
-from shoal.vector.spaces import concatenate_trees, index_tree
+from shoal.agents.rollout import gae
+from shoal.bridges.rllib.envs import CUT
+from shoal.bridges.rllib.lanes import Cut
+from shoal.trees import Tree, concatenate_trees, index_tree, map_tree
 
-Tree = Any
 Values = Callable[[Tree], np.ndarray]
 """The value network without gradients: observations [R, ...] -> [R] float32."""
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """Experience of one env runner. To RLlib it is an episode of T * N steps that can be cut between lanes."""
+
+    obs: Tree  # [T + 1, N, ...]
+    action: np.ndarray  # [T, N, ...] as drawn, before clipping
+    log_prob: np.ndarray  # [T, N]
+    dist_inputs: np.ndarray  # [T, N, A]
+    reward: np.ndarray  # [T, N]
+    terminated: np.ndarray  # [T, N]
+    truncated: np.ndarray  # [T, N]
+    skip: np.ndarray | None = None  # [T, N] NEXT_STEP: rows that only reset their lane
+    cuts: list[tuple[int, Cut]] = field(default_factory=list)  # SAME_STEP: (t, lanes truncated in step t)
+
+    @property
+    def num_steps(self) -> int:
+        return len(self.reward)
+
+    def __len__(self) -> int:
+        return self.reward.size
+
+    env_steps = agent_steps = __len__
+
+    def __getitem__(self, rows: slice) -> Trajectory:
+        return self.slice(rows)
+
+    def slice(self, rows: slice, len_lookback_buffer: int | None = None) -> Trajectory:
+        """The lanes that make up `rows` of the T * N steps: several learners share whole lanes, so that each has the
+        full horizon."""
+        start, stop, _ = rows.indices(len(self))
+        if start % self.num_steps or stop % self.num_steps:
+            raise ValueError(f"Steps {start} to {stop} are not whole lanes of {self.num_steps} steps.")
+        first, last = start // self.num_steps, stop // self.num_steps
+        lanes = (slice(None), slice(first, last))
+        names = ("action", "log_prob", "dist_inputs", "reward", "terminated", "truncated")
+        parts = {name: getattr(self, name)[lanes] for name in names}
+        skip = None if self.skip is None else self.skip[lanes]
+        cuts = [(t, _lanes_between(cut, first, last)) for t, cut in self.cuts]
+        return replace(self, obs=index_tree(self.obs, lanes), skip=skip, cuts=cuts, **parts)
+
+
+def _lanes_between(cut: Cut, first: int, last: int) -> Cut:
+    inside = (cut.lanes >= first) & (cut.lanes < last)
+    return Cut(cut.lanes[inside] - first, index_tree(cut.obs, inside))
+
+
+def read_packed(episode: SingleAgentEpisode, same_step: bool) -> Trajectory:
+    """The lanes inside a packed episode chunk of T steps. Row t + 1 of its observations says how step t went."""
+    rows = episode.get_observations()  # [T + 1, N] each
+    terminated, truncated = rows["terminateds"], rows["truncateds"]
+    infos = episode.get_infos()
+    return Trajectory(
+        obs=rows["states"],
+        action=episode.get_actions(),
+        log_prob=episode.get_extra_model_outputs("action_logp"),
+        dist_inputs=episode.get_extra_model_outputs("action_dist_inputs"),
+        reward=rows["rewards"][1:],
+        terminated=terminated[1:],
+        truncated=truncated[1:],
+        skip=None if same_step else (terminated | truncated)[:-1],
+        cuts=[(t, info[CUT]) for t, info in enumerate(infos[1:]) if CUT in info],
+    )
+
+
+# ---------------------------------------------------------------------- targets
 
 
 class Rows(NamedTuple):
@@ -31,16 +100,14 @@ class Rows(NamedTuple):
 def lane_targets(lanes: Trajectory, values: Values, gamma: float, lam: float) -> tuple[np.ndarray, np.ndarray]:
     """Advantages and value targets [T, N]. The end of the fragment bootstraps from its last row, as truncation does."""
     T, N = lanes.reward.shape
-    flat_values = values(flat_rows(lanes.obs))
-    value = flat_values.reshape(T + 1, N)
+    value = values(flat_rows(lanes.obs)).reshape(T + 1, N)
     next_value = value[1:].copy()
     cuts = [(t, cut) for t, cut in lanes.cuts if len(cut.lanes)]
     if cuts:
-        beyond = values(concatenate_trees([cut.obs for _, cut in cuts]))
         rows = np.concatenate([t * N + cut.lanes for t, cut in cuts])
-        next_value.reshape(-1)[rows] = beyond
-    flags = np.ascontiguousarray(lanes.terminated), np.ascontiguousarray(lanes.truncated)
-    advantage = gae(np.ascontiguousarray(lanes.reward), value[:-1], next_value, *flags, gamma, lam)
+        next_value.reshape(-1)[rows] = values(concatenate_trees([cut.obs for _, cut in cuts]))
+    reward, *flags = map(np.ascontiguousarray, (lanes.reward, lanes.terminated, lanes.truncated))
+    advantage = gae(reward, value[:-1], next_value, *flags, gamma, lam)
     return advantage, advantage + value[:-1]
 
 
@@ -52,7 +119,7 @@ def lane_rows(lanes: Trajectory, values: Values, gamma: float, lam: float) -> Ro
     return Rows(obs, *columns, None if lanes.skip is None else flat_rows(lanes.skip))  # type: ignore[call-arg]
 
 
-def episode_rows(episodes: Sequence[Any], values: Values, gamma: float, lam: float) -> Rows:
+def episode_rows(episodes: Sequence[SingleAgentEpisode], values: Values, gamma: float, lam: float) -> Rows:
     """All rows of RLlib's own episodes, each of its own length, laid end to end: an end cuts the trace."""
     lengths = np.array([len(episode) for episode in episodes])
     obs = concatenate_trees([episode.get_observations() for episode in episodes])  # length + 1 rows each
@@ -83,21 +150,13 @@ def standardise(advantage: np.ndarray, skip: np.ndarray | None) -> np.ndarray:
 
 def join(parts: Sequence[Rows], keep_skipped: bool) -> Rows:
     """One set of rows; those to skip are dropped, unless every learner must have as many rows as the others."""
-    if len(parts) > 1:
-        skips = [part.skip for part in parts if part.skip is not None]
-        columns = [np.concatenate(column) for column in zip(*(part[1:6] for part in parts), strict=True)]
-        skip = np.concatenate(skips) if skips else None
-        rows = Rows(concatenate_trees([part.obs for part in parts]), *columns, skip)  # type: ignore[call-arg]
-    else:
-        rows = parts[0]
-    if rows.skip is None or keep_skipped:
-        return rows
-    kept = ~rows.skip
-    return Rows(*(index_tree(column, kept) for column in rows[:6]), None)  # type: ignore[call-arg]
+    columns = concatenate_trees([tuple(part[:6]) for part in parts])
+    skips = [part.skip for part in parts if part.skip is not None]
+    if not skips or keep_skipped:
+        return Rows(*columns, concatenate_trees(skips) if skips else None)  # type: ignore[call-arg]
+    return Rows(*index_tree(columns, ~concatenate_trees(skips)), None)  # type: ignore[call-arg]
 
 
 def flat_rows(tree: Tree) -> Tree:
     """[T, N, ...] -> [T * N, ...]"""
-    if isinstance(tree, dict):
-        return {key: flat_rows(sub) for key, sub in tree.items()}
-    return tree.reshape(-1, *tree.shape[2:])
+    return map_tree(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), tree)

@@ -124,6 +124,7 @@ Shoal.blocks.lines = (block, card) => {
   const plot = frame(card, block, extent(block.series.map((s) => s.x)), [block.zero ? Math.min(0, y0) : y0, y1], height);
   block.series.forEach((s, i) => {
     const stroke = color(s.color ?? i);
+    if (s.faint) { plot.svg.append(svgNode("path", { d: path(s.x, s.y, plot.X, plot.Y), fill: "none", stroke, "stroke-width": 1, opacity: 0.3 })); return; }
     const low = s.low || s.min, high = s.high || s.max;
     if (low) {
       const around = path([...s.x, ...[...s.x].reverse()], [...low, ...[...high].reverse()], plot.X, plot.Y);
@@ -134,7 +135,7 @@ Shoal.blocks.lines = (block, card) => {
   });
   hover(plot, height, block, (at) => {
     let x;
-    const rows = block.series.filter((s) => s.x.length).map((s) => {
+    const rows = block.series.filter((s) => s.x.length && !s.faint).map((s) => {
       const j = nearest(s.x, at), i = block.series.indexOf(s);
       if (x === undefined || Math.abs(s.x[j] - at) < Math.abs(x - at)) x = s.x[j];
       const range = s.low ? ` [${pretty(s.low[j])}, ${pretty(s.high[j])}]` : "";
@@ -143,7 +144,15 @@ Shoal.blocks.lines = (block, card) => {
     return { x, rows };
   });
   card.append(plot.svg);
-  if (block.series.length > 1) card.append(legend(block.series.map((s) => s.name), (i) => color(block.series[i].color ?? i)));
+  const named = block.series.filter((s) => !s.faint);
+  if (named.length > 1) card.append(legend(named.map((s) => s.name), (i) => color(named[i].color ?? block.series.indexOf(named[i]))));
+};
+
+/** A dot for every pair of numbers. */
+Shoal.blocks.dots = (block, card) => {
+  const height = block.height || 210, plot = frame(card, block, extent([block.xs]), extent([block.ys]), height);
+  block.xs.forEach((x, i) => block.ys[i] !== null && plot.svg.append(svgNode("circle", { cx: plot.X(x), cy: plot.Y(block.ys[i]), r: 3.2, fill: color(0), opacity: 0.6 })));
+  card.append(plot.svg, el("div", { className: "legend" }, block.x || ""));
 };
 
 /** Shares of a whole over time, stacked to one. */

@@ -27,7 +27,7 @@ class Player {
     const speeds = el("select", { ariaLabel: "speed", onchange: () => { this.speed = +speeds.value; } }, ...[0.25, 0.5, 1, 2, 4, 8].map((s) => el("option", { value: s, selected: s === 1 }, `${s}×`)));
     const which = el("select", { ariaLabel: "recording", onchange: () => this.open(+which.value) }, ...block.replays.map((r, i) => el("option", { value: i, selected: i === block.replays.length - 1 }, r.title)));
     card.classList.add("player");
-    card.append(this.lanes, el("div", { className: "controls" }, this.play, el("button", { type: "button", title: "one step back", onclick: () => this.nudge(-1) }, "‹"), el("button", { type: "button", title: "one step on", onclick: () => this.nudge(1) }, "›"), this.scrub, this.readout, speeds, which));
+    card.append(el("div", { className: "controls" }, this.play, el("button", { type: "button", title: "one step back", onclick: () => this.nudge(-1) }, "‹"), el("button", { type: "button", title: "one step on", onclick: () => this.nudge(1) }, "›"), this.scrub, this.readout, speeds, which), this.lanes);
     card.tabIndex = 0;
     card.addEventListener("keydown", (event) => {
       const action = { " ": () => this.toggle(), ArrowLeft: () => this.nudge(-1), ArrowRight: () => this.nudge(1) }[event.key];
@@ -35,6 +35,7 @@ class Player {
     });
     new ResizeObserver(() => this.layout()).observe(this.lanes);
     this.open(block.replays.length - 1);
+    this.startWhenSeen();
   }
 
   open(index) {
@@ -51,12 +52,24 @@ class Player {
     this.layout();
   }
 
+  /** Begin by itself once the lanes are on the screen, unless the reader asks for pages that keep still, or was faster. */
+  startWhenSeen() {
+    if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+    const watch = new IntersectionObserver((entries) => {
+      if (!entries.some((entry) => entry.isIntersecting)) return;
+      watch.disconnect();
+      if (this.time === 0 && !this.playing) this.start();
+    }, { threshold: 0.2 });
+    watch.observe(this.lanes);
+  }
+
   layout() {
     const shown = this.focus < 0 ? this.replay.lanes.length : 1, wide = this.lanes.clientWidth;
     if (!wide) return;
-    const fit = Math.max(1, Math.floor(wide / 340)), columns = Math.ceil(shown / Math.ceil(shown / fit)); // rows of equal length
+    const fit = Math.max(1, Math.floor(wide / 340)), rows = Math.ceil(shown / fit), columns = Math.ceil(shown / rows); // rows of equal length
     this.lanes.style.gridTemplateColumns = `repeat(${columns}, 1fr)`;
-    const width = Math.floor((wide - 10 * (columns - 1)) / columns) - 2, height = Math.min(Math.round(width / (this.renderer.aspect || 1.5)), 560);
+    const width = Math.floor((wide - 10 * (columns - 1)) / columns) - 2, tallest = Math.max(160, Math.floor((innerHeight - 300) / rows)); // below the head of a page of their own
+    const height = Math.min(Math.round(width / (this.renderer.aspect || 1.5)), 560, tallest);
     [...this.lanes.children].forEach((box, i) => {
       box.hidden = this.focus >= 0 && this.focus !== i;
       box.classList.toggle("focus", this.focus === i);

@@ -2,40 +2,36 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from copy import deepcopy
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from shoal.testing.case import Case
-from shoal.testing.findings import Broken, calls
-from shoal.testing.player import Moment, Player, join, same_moments, same_story
+from shoal.testing.findings import Broken
+from shoal.testing.player import Case, Moment, Player, join, same_moments, same_story
 from shoal.testing.subject import Subject
-from shoal.testing.trees import difference, keep, lane_of
+from shoal.testing.trees import demand_same
+from shoal.trees import index_tree
 
 
 def each_batch_announces_its_own_mode(subject: Subject, case: Case) -> None:
     """`metadata["autoreset_mode"]` is the batch's own, and stays so when another batch is made in another mode."""
-    mode = subject.default_mode
-    env = subject.fresh(case.num_envs)
-    try:
-        other = subject.reference_mode(mode)
-        if other is None:
-            return
+    mode, other = subject.default_mode, subject.reference_mode(subject.default_mode)
+    if other is None:
+        return
+    with closing(subject.fresh(case.num_envs)) as env:
         subject.fresh(case.num_envs, other).close()
         if env.metadata["autoreset_mode"] is not mode:
             raise Broken(
                 f"A {mode.name} batch says it is {env.metadata['autoreset_mode'].name} since a {other.name} batch was "
                 "made: they share one metadata dict."
             )
-    finally:
-        env.close()
 
 
 def same_step_gives_the_true_successor(subject: Subject, case: Case) -> None:
     """SAME_STEP: obs begins the new episode, `final_obs` is the true successor, and only where an episode ended."""
-    mode = subject.demand(AutoresetMode.SAME_STEP)
-    player = subject.player(case, mode).play()
+    player = subject.player(case, subject.demand(AutoresetMode.SAME_STEP)).play()
     for k, moment in enumerate(player.moments):
         _check_final_keys(k, moment)
     _compare_modes(subject, case, player)
@@ -57,8 +53,7 @@ def _check_final_keys(k: int, moment: Moment) -> None:
 
 def next_step_ignores_the_action_and_pays_nothing(subject: Subject, case: Case) -> None:
     """NEXT_STEP: the step after an end ignores its action, pays 0, ends nothing, and begins the new episode."""
-    mode = subject.demand(AutoresetMode.NEXT_STEP)
-    player = subject.player(case, mode).play()
+    player = subject.player(case, subject.demand(AutoresetMode.NEXT_STEP)).play()
     for k, moment in enumerate(player.moments):
         if np.any(moment.reward[moment.began] != 0):
             raise Broken(f"The step after an end (step {k + 1}) pays {moment.reward[moment.began]} instead of 0.")
@@ -74,7 +69,9 @@ def _compare_with_other_ignored_actions(subject: Subject, case: Case, player: Pl
     space = deepcopy(player.env.single_action_space)
     space.seed(case.action_seed + 1)
     for moment in player.moments:
-        rows = [space.sample() if moment.began[lane] else lane_of(moment.action, lane) for lane in range(case.num_envs)]
+        rows = [
+            space.sample() if moment.began[lane] else index_tree(moment.action, lane) for lane in range(case.num_envs)
+        ]
         other.step(join(space, rows))
     same_moments(player, other, ("one run", "a run that differs only in actions to be ignored"))
 
@@ -87,25 +84,19 @@ def disabled_resets_only_whom_it_is_told(subject: Subject, case: Case) -> None:
     before.choose(), undisturbed.choose()  # resets the lanes that have ended, so that all are alive
     chosen = case.seed % case.num_envs
     mask = np.arange(case.num_envs) == chosen
-    shown = before.resets.get(len(before.moments), (None, _last_obs(before)))[1]
-    with calls("reset(options={'reset_mask': ...})"):
-        obs = keep(before.env.reset(options={"reset_mask": mask.copy()})[0])
-    for lane in map(int, np.flatnonzero(~mask)):
-        found = difference(lane_of(obs, lane), lane_of(shown, lane))
-        if found:
-            raise Broken(f"A reset of lane {chosen} alone changed the observation of lane {lane}: {found}")
-    action = undisturbed.choose()
-    one, other = before.step(action), undisturbed.step(action)
-    for lane in map(int, np.flatnonzero(~mask)):
-        found = difference(lane_of(one.outcome, lane), lane_of(other.outcome, lane))
-        if found:
-            raise Broken(f"A reset of lane {chosen} alone changed the next step of lane {lane}: {found}")
+    last_obs = before.moments[-1].obs if before.moments else before.first_obs
+    shown = before.resets.get(len(before.moments), (None, last_obs))[1]
+    obs = before.reset_lanes(mask)
+    one, other = before.step(before.choose()), undisturbed.step(undisturbed.choose())  # alike but for that lane
+    for what, now, then in (("observation", obs, shown), ("next step", one.outcome, other.outcome)):
+        for lane in map(int, np.flatnonzero(~mask)):
+            otherwise = f"A reset of lane {chosen} alone changed the {what} of lane {lane}"
+            demand_same(index_tree(now, lane), index_tree(then, lane), otherwise)
 
 
 def disabled_refuses_to_step_an_ended_lane(subject: Subject, case: Case) -> None:
     """DISABLED: stepping a lane whose episode has ended raises, instead of inventing a transition."""
-    mode = subject.demand(AutoresetMode.DISABLED)
-    player = subject.player(case, mode)
+    player = subject.player(case, subject.demand(AutoresetMode.DISABLED))
     for _ in range(case.num_steps):
         moment = player.step(player.choose())
         if moment.done.any():
@@ -123,7 +114,3 @@ def _compare_modes(subject: Subject, case: Case, player: Player) -> None:
         return
     other = subject.player(case, reference).play()
     same_story(player, other, (player.mode.name, reference.name), lanes=case.num_envs)
-
-
-def _last_obs(player: Player) -> object:
-    return player.moments[-1].obs if player.moments else player.first_obs

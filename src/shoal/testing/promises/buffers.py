@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from gymnasium.vector import AutoresetMode
 
-from shoal.testing.case import Case
 from shoal.testing.findings import Broken, calls
-from shoal.testing.player import same_moments
+from shoal.testing.player import OUTCOME, Case, same_moments
 from shoal.testing.subject import Subject, demand_attributes
-from shoal.testing.trees import difference, keep, leaves
+from shoal.testing.trees import demand_same, difference, keep, leaves
+from shoal.trees import Tree
+from shoal.vector.batch import Step
 
 
 def what_step_returns_is_the_callers(subject: Subject, case: Case) -> None:
@@ -20,19 +21,13 @@ def what_step_returns_is_the_callers(subject: Subject, case: Case) -> None:
         with calls("step"):
             returned = scribbled.env.step(action)
         moment = plain.step(action)
-        kept = dict(zip(("obs", "reward", "terminated", "truncated"), keep(tuple(returned[:4])), strict=True))
-        found = difference(kept, moment.outcome)
-        if found:
-            raise Broken(f"Writing into what step() returned changed step {len(plain.moments)}: {found}")
-        _scribble(returned[:4])
+        kept = dict(zip(OUTCOME, keep(returned[:4]), strict=True))
+        demand_same(kept, moment.outcome, f"Writing into what step() returned changed step {len(plain.moments)}")
+        for _, leaf in leaves(returned[:4]):
+            if leaf.flags.writeable:
+                leaf[...] = 1
         if plain.mode is AutoresetMode.DISABLED and moment.done.any():
             scribbled.env.reset(options={"reset_mask": moment.done})
-
-
-def _scribble(tree: object) -> None:
-    for _, leaf in leaves(tree):
-        if leaf.flags.writeable:
-            leaf[...] = 1
 
 
 def without_copies_the_same_values(subject: Subject, case: Case) -> None:
@@ -58,15 +53,13 @@ def step_into_writes_where_it_is_told(subject: Subject, case: Case) -> None:
             info = env.step_into(action, given)
         moment = plain.step(action)
         written = {name: keep(getattr(given, name)) for name in moment.outcome}
-        found = difference(written, moment.outcome)
-        if found:
-            raise Broken(f"Step {k + 1} differs between step_into() and step(): {found}")
+        demand_same(written, moment.outcome, f"Step {k + 1} differs between step_into() and step()")
         if difference(keep_step(idle), before):
             raise Broken(f"Step {k + 1} wrote into buffers of an earlier step_into().")
         if given.action_mask is not None and difference(keep(given.action_mask), keep(info["action_mask"])):
             raise Broken(f"In step {k + 1} info['action_mask'] is not what step_into() wrote to its buffer.")
 
 
-def keep_step(step: tuple) -> dict:
+def keep_step(step: Step) -> dict[str, Tree]:
     """A `Step` copied; a batch without masks has no action_mask buffer."""
-    return {name: keep(value) for name, value in step._asdict().items() if value is not None}  # type: ignore[attr-defined]
+    return {name: keep(value) for name, value in step._asdict().items() if value is not None}

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from shoal.testing.case import Case
 from shoal.testing.findings import Broken, NotOffered, describe
+from shoal.testing.player import Case
 from shoal.testing.subject import Subject
-from shoal.testing.trees import difference, keep
+from shoal.testing.trees import demand_same, keep
+from shoal.trees import Tree, index_tree
 
-Spoil = Callable[[VectorEnv, Any], Any]
+Spoil = Callable[[VectorEnv, Tree], Tree]
 
 
 def a_wrong_number_of_actions_is_refused(subject: Subject, case: Case) -> None:
     """Too few or too many actions raise, and nothing has moved."""
-    _refuses(subject, case, lambda env, action: _rows(action, slice(1, None)), "one action too few")
-    _refuses(subject, case, lambda env, action: _rows(action, [*range(env.num_envs), 0]), "one action too many")
+    _refuses(subject, case, lambda env, action: index_tree(action, slice(1, None)), "one action too few")
+    _refuses(subject, case, lambda env, action: index_tree(action, [*range(env.num_envs), 0]), "one action too many")
 
 
 def an_action_outside_the_space_is_refused(subject: Subject, case: Case) -> None:
@@ -53,20 +55,11 @@ def _refuses(subject: Subject, case: Case, spoil: Spoil, what: str) -> None:
         moment = tried.step(action)
     except Broken as broken:
         raise Broken(f"After {what} was refused ({refusal}) the batch could not go on: {broken}") from None
-    found = difference(moment.outcome, reference.outcome)
-    if found:
-        raise Broken(f"{what[0].upper()}{what[1:]} was refused, but something had moved: {found}")
+    otherwise = f"{what[0].upper()}{what[1:]} was refused, but something had moved"
+    demand_same(moment.outcome, reference.outcome, otherwise)
 
 
-def _rows(action: Any, index: Any) -> Any:
-    if isinstance(action, dict):
-        return {key: _rows(value, index) for key, value in action.items()}
-    if isinstance(action, tuple):
-        return tuple(_rows(value, index) for value in action)
-    return action[index]
-
-
-def _spoil_range(env: VectorEnv, action: Any) -> Any:
+def _spoil_range(env: VectorEnv, action: Tree) -> Tree:
     space: Any = env.single_action_space
     if isinstance(space, gym.spaces.Discrete):
         action[-1] = int(space.start) + int(space.n)
@@ -81,7 +74,7 @@ def _spoil_range(env: VectorEnv, action: Any) -> Any:
     return action
 
 
-def _spoil_nan(env: VectorEnv, action: Any) -> Any:
+def _spoil_nan(env: VectorEnv, action: Tree) -> Tree:
     space = env.single_action_space
     if not isinstance(space, gym.spaces.Box) or action.dtype.kind != "f":
         raise NotOffered("Actions are whole numbers, which cannot be NaN.")
@@ -91,11 +84,8 @@ def _spoil_nan(env: VectorEnv, action: Any) -> Any:
 
 def step_before_reset_is_refused(subject: Subject, case: Case) -> None:
     """`step` before the first `reset` raises."""
-    env = subject.fresh(case.num_envs)
-    try:
+    with closing(subject.fresh(case.num_envs)) as env:
         _must_raise(env, "before reset()")
-    finally:
-        env.close()
 
 
 def step_after_close_is_refused(subject: Subject, case: Case) -> None:

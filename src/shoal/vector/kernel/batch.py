@@ -2,34 +2,47 @@
 
 from __future__ import annotations
 
+import itertools
 import time
+import warnings
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numba
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from shoal.errors import ConfigError, KernelError, StateError
-from shoal.vector.batch import Array, Batch, State, Step
+from shoal.errors import ConfigError, KernelError, KernelWarning, StateError
+from shoal.jit.rng import seed_words
+from shoal.platform import num_cores
+from shoal.seeding import Seeds, lane_keys
+from shoal.trees import Tree
+from shoal.vector.batch import Array, Info, State, Step, episode_over
 from shoal.vector.kernel import driver
+from shoal.vector.kernel.attributes import KernelAttributes
 from shoal.vector.kernel.bound import table_of
-from shoal.vector.kernel.compiler import load_compiled, load_uncompiled
-from shoal.vector.kernel.dry_run import dry_run
+from shoal.vector.kernel.columns import Columns, bytes_of, suits_columns
+from shoal.vector.kernel.compiler import explain, load_compiled, load_uncompiled, moment_of
+from shoal.vector.kernel.dry_run import LANES, dry_run
+from shoal.vector.kernel.faults import KernelFault
+from shoal.vector.kernel.forms import pack_actions, packed_space
 from shoal.vector.kernel.kernel import Kernel
-from shoal.vector.kernel.rng import seed_words
-from shoal.vector.kernel.source import where
-from shoal.vector.kernel.threads import Crew
-from shoal.vector.seeding import lane_keys
-from shoal.vector.spaces import as_actions, raise_action_outside
+from shoal.vector.kernel.outputs import Outputs, arrays_of, as_given, free_set
+from shoal.vector.kernel.params import LaneParams
+from shoal.vector.kernel.reach import where
+from shoal.vector.spaces import raise_action_outside
 
 _MODES = {
     AutoresetMode.SAME_STEP: driver.SAME_STEP,
     AutoresetMode.NEXT_STEP: driver.NEXT_STEP,
     AutoresetMode.DISABLED: driver.DISABLED,
 }
+WORTH_SPLITTING_S = 100e-6  # waking a thread costs about 20 µs; below this a second one cannot gain
+TRIAL_EVERY = 256  # calls between two looks at the way not taken
 
 
-class KernelBatch(Batch):
+class KernelBatch(KernelAttributes):
     """Lanes of one `Kernel`.
 
     Args:
@@ -37,16 +50,20 @@ class KernelBatch(Batch):
         lanes: values for fields of the state record, one for all lanes or [B], written before the first reset;
             a kernel whose `reset` leaves these fields alone has per-lane settings.
         compiled: False runs the same source as ordinary Python, for breakpoints; trajectories are the same.
+        checked: test every index, division, shift and store; a fault names line, lane, step and numbers.
         num_threads: an int, or "auto": as many as the process may use, and only while they are faster than one.
     """
+
+    state_is_data = True
 
     def __init__(
         self,
         kernel: Kernel | type[Kernel],
         num_envs: int,
         *,
-        lanes: dict[str, Any] | None = None,
+        lanes: Mapping[str, object] | None = None,
         compiled: bool = True,
+        checked: bool = False,
         num_threads: int | str = "auto",
         autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
         copy: bool = True,
@@ -61,88 +78,122 @@ class KernelBatch(Batch):
             copy=copy,
             metadata=dict(self.kernel.metadata),
         )
-        self._mode = _MODES[self.autoreset_mode]
-        self._low, self._high = driver.action_bounds(self.single_action_space)
+        self._mode, self._compiled, self._checked = _MODES[self.autoreset_mode], compiled, checked
+        self._row_space = packed_space(self.single_action_space)  # of actions as the loop takes them
+        self._low, self._high = driver.action_bounds(self._row_space)
         self._action_shape, self._action_dtype = self.action_space.shape, self.action_space.dtype
-        self._params = self.kernel.param_record()
-        self._state = np.zeros(self.num_envs, self.kernel.state)
-        self._book = np.zeros(self.num_envs, driver.BOOK)
-        self._episode = np.zeros(self.num_envs, driver.EPISODE)
-        self._done = np.zeros(self.num_envs, np.bool_)
-        info_type = self.kernel.info
-        self._infos = () if info_type is None else tuple(np.zeros(self.num_envs, info_type) for _ in range(2))
-        self._buffers = self.empty_step()
+        in_columns = compiled and suits_columns(self.kernel.state)
+        self._state: Any = (Columns if in_columns else np.zeros)(self.num_envs, self.kernel.state)
+        self._book = Columns(self.num_envs, driver.BOOK)
+        self._own = self._make_outputs()
+        self._buffers = self._own.step
+        self._sets: list[Outputs] = []  # what callers are given instead of copies
         self._crew = Crew(num_threads if compiled else 1, self.num_envs)
+        self.params = LaneParams(self.kernel, self.num_envs, compiled)
         self._guards = [driver.guard_rows(self.single_observation_space) for _ in range(self._crew.size)]
-        self._seeded = False
         self.set_lanes(**(lanes or {}))
-        self._load(compiled)
-        self._standing = self._standing_info()
-        self._ended = self._ended_views()
-        # about our own buffers there is always the same to say, without ended episodes and with
-        self._own_infos = self._info(self._buffers), self._ended_info(self._buffers)
+        self._load(in_columns)
 
     # ------------------------------------------------------------------ per-lane settings
 
     @property
-    def lane_state(self) -> np.ndarray:
-        """The records of all lanes, [B]: the memory itself, for looking and for setting up situations."""
+    def lane_state(self) -> Any:
+        """The records of all lanes, [B]: `lane_state["x"]` is the memory itself, to look at and to set up situations.
+
+        An array of records, or `Columns`, which can be used like one.
+        """
         return self._state
 
-    def set_lanes(self, **fields: Any) -> None:
+    def set_lanes(self, **fields: object) -> None:
         """Write fields of the state record, one value for all lanes or [B] values."""
         for name, value in fields.items():
             if name not in (self.kernel.state.names or ()):
                 raise ConfigError(f"{self.kernel.name} has no state field {name!r}; it has {self.kernel.state.names}.")
             self._state[name] = value
 
+    def set_params(self, **values: object) -> None:
+        """New values of parameters, between steps: one for all lanes, [B] of them, or a `Range` to draw from.
+
+        A range counts from the next episode of a lane on. The first time that a parameter becomes one per lane, or is
+        drawn, the lanes are compiled for it.
+        """
+        if self.params.set(values):
+            self._sets.clear()
+            self._load(isinstance(self._state, Columns))
+
     # ------------------------------------------------------------------ the contract
 
-    def _reset_lanes(self, out: Step, seed: Any, mask: np.ndarray | None, options: dict[str, Any]) -> dict[str, Any]:
-        self._check_buffers(out)
+    def reset(self, *, seed: Seeds = None, options: Mapping[str, object] | None = None) -> tuple[Tree, Info]:
+        """As the contract says; what the caller is given instead of a copy is written as a whole."""
+        outputs = free_set(self._sets, self._bound_outputs) if self.copy else None
+        if outputs is None:
+            return super().reset(seed=seed, options=options)
+        return as_given(outputs.step.obs), self.reset_into(outputs.step, seed=seed, options=options)
+
+    def step(self, actions: Array) -> tuple[Tree, Array, Array, Array, Info]:
+        """As the contract says."""
+        outputs = free_set(self._sets, self._bound_outputs) if self.copy else None
+        if outputs is None:
+            return super().step(actions)
+        out = outputs.step
+        info = self.step_into(actions, out)
+        return as_given(out.obs), out.reward, out.terminated, out.truncated, info
+
+    def _reset_lanes(self, out: Step, seed: Seeds, mask: np.ndarray | None, options: dict[str, object]) -> Info:
+        outputs = self._outputs_of(out)
         which = np.ones(self.num_envs, np.bool_) if mask is None else mask
-        if seed is not None or not self._seeded:
-            named = which & [s is not None for s in seed] if isinstance(seed, list) and self._seeded else which
-            self._book["words"][named] = seed_words(lane_keys(seed, self.num_envs))[named]
-            self._seeded = True
-        mask_out = () if out.action_mask is None else (out.action_mask,)
-        outputs = (*_arrays(out.obs), *self._guards[0], *self._info_records[:1], *mask_out)
-        code = self._begin(*self._records[:3], which, time.perf_counter(), *outputs)
+        shown = which if outputs is self._own else np.ones(self.num_envs, np.bool_)
+        to_seed = self._lanes_to_seed(seed, which)
+        if to_seed.any():
+            self._book["words"][to_seed] = seed_words(lane_keys(seed, self.num_envs))[to_seed]
+        written = (*arrays_of(out.obs), *self._guards[0], *map(self._view, outputs.infos[:1]))
+        lanes = (*self._state_arrays, *self._book_arrays, *self.params.arrays)
+        before = self._get_state() if self._checked else None
+        try:
+            code = self._begin(which, shown, time.perf_counter(), *lanes, *written, *arrays_of((out.action_mask,)))
+        except Exception as error:
+            raise self._tell(error, before, lambda twin: twin.reset(options={"reset_mask": which})) from error
         if code < 0:
             self._raise_fault(code, None)
-        return self._info(out)
+        return outputs.info(out, ended=False)
 
-    def _step_lanes(self, action: Array, out: Step) -> dict[str, Any]:
+    def _step_lanes(self, action: Array, out: Step) -> Info:
+        given = action
         if (  # most actions are right as they are, and a small batch feels every microsecond
             type(action) is not np.ndarray
             or action.dtype is not self._action_dtype
             or action.shape != self._action_shape
             or not action.flags.c_contiguous
         ):
-            action = as_actions(action, self.single_action_space, self.num_envs)
-        if out is self._buffers:
-            run, fixed = self._run_bound, self._own_arguments
+            action = pack_actions(action, self.single_action_space, self.num_envs)
+        outputs = self._outputs_of(out)
+        if out is outputs.step:
+            run, fixed = self._run_bound, outputs.tables
         else:
-            arguments = self._arguments(out)
+            arguments = self._arguments(outputs, out)
             run, fixed = self._run, [(*guards, *arguments) for guards in self._guards]
+        before = self._get_state() if self._checked else None
         now = time.perf_counter()
-        if self._crew.size == 1:
-            ended = run(action, now, False, 0, self.num_envs, *fixed[0])
-        else:
-            ended = self._crew.step(
-                lambda chunk, lo, hi, checked: run(action, now, checked, lo, hi, *fixed[chunk]),
-                lambda: self._check(self._records[1], action, self._low, self._high, self._mode, 0, self.num_envs),
-            )
+        try:
+            if self._crew.size == 1:
+                ended = run(action, now, False, 0, self.num_envs, *fixed[0])
+            else:
+                ended = self._crew.step(
+                    lambda chunk, lo, hi, checked: run(action, now, checked, lo, hi, *fixed[chunk]),
+                    lambda: self._check(
+                        self._book["ended"], action, self._low, self._high, self._mode, 0, self.num_envs
+                    ),
+                )
+        except Exception as error:  # raised by the author's functions
+            raise self._tell(error, before, lambda twin: twin.step(given)) from error
         if ended < 0:
             self._raise_fault(ended, action)
-        if out is self._buffers:
-            return self._own_infos[ended > 0].copy()
-        return self._ended_info(out) if ended else self._info(out)
+        return outputs.info(out, ended > 0)
 
     def _get_state(self) -> State:
-        book = self._book.view(np.uint8).copy()
-        book.view(driver.BOOK)["began"] = 0.0  # a clock reading means nothing in another process
-        return {"lanes": self._state.view(np.uint8).copy(), "book": book}
+        book = self._book.copy()
+        book["began"] = 0.0  # a clock reading means nothing in another process
+        return {"lanes": bytes_of(self._state), "book": book.view(np.uint8), **self.params.get_state()}
 
     def _set_state(self, state: State) -> None:
         for name, target in (("lanes", self._state), ("book", self._book)):
@@ -152,102 +203,119 @@ class KernelBatch(Batch):
                     f"This state has {stored.size} bytes in {name!r}; {self.num_envs} lanes of {self.kernel.name} "
                     f"have {target.nbytes}. Use a state of the same world, version and num_envs."
                 )
-        self._state.view(np.uint8)[:] = state["lanes"]
-        self._book.view(np.uint8)[:] = state["book"]
+        self._state[:] = np.array(state["lanes"], np.uint8).view(self._state.dtype)
+        self._book[:] = np.array(state["book"], np.uint8).view(driver.BOOK)
         self._book["began"] = time.perf_counter()
-        self._seeded = True
+        self.params.set_state(state)
 
-    def close_extras(self, **kwargs: Any) -> None:
-        """End the threads."""
-        self._crew.close()
-
-    # ------------------------------------------------------------------ infos
-
-    def _standing_info(self) -> dict[str, Any]:
-        return {name: self._infos[0][name] for name in self.kernel.info.names or ()} if self.kernel.info else {}
-
-    def _info(self, out: Step) -> dict[str, Any]:
-        return self._standing if out.action_mask is None else {**self._standing, "action_mask": out.action_mask}
-
-    def _ended_info(self, out: Step) -> dict[str, Any]:
-        """`_info` with the episodes that ended."""
-        info = {**self._info(out), **self._ended}
-        if self._mode == driver.SAME_STEP:
-            info["final_obs"] = out.final_obs
-        return info
-
-    def _ended_views(self) -> dict[str, Any]:
-        """The arrays about ended episodes, which are the same at every step."""
-        done = self._done
-        views = {"episode": {name: self._episode[name] for name in ("r", "l", "t")}, "_episode": done}
-        if self._mode == driver.SAME_STEP:
-            final_info = {name: self._infos[1][name] for name in self._standing}
-            views |= {"_final_obs": done, "final_info": final_info, "_final_info": done}
-        return views
+    def close_extras(self, **kwargs: object) -> None:
+        """End the threads, if the batch was ever made."""
+        crew: Crew | None = vars(self).get("_crew")
+        if crew is not None:
+            crew.close()
 
     # ------------------------------------------------------------------ buffers and loading
 
-    def _arguments(self, out: Step) -> tuple:
-        """The arguments of `run` that stay the same as long as it writes to `out`."""
-        self._check_buffers(out)
-        state, book, params, episode = self._records
-        ours = (state, book, params, self._low, self._high, self._mode, episode, self._done, *self._info_records)
-        theirs = (*_arrays(out.obs), out.reward, out.terminated, out.truncated, *_arrays(out.final_obs))
-        return (*ours, *theirs, *(() if out.action_mask is None else (out.action_mask,)))
+    def _make_outputs(self) -> Outputs:
+        return Outputs(self.empty_step(), self.kernel.info, self._mode)
+
+    def _bound_outputs(self) -> Outputs:
+        outputs = self._make_outputs()
+        self._bind(outputs)
+        return outputs
+
+    def _bind(self, outputs: Outputs) -> None:
+        arguments = [(*guards, *self._arguments(outputs, outputs.step)) for guards in self._guards]
+        outputs.tables = [(table_of(each),) for each in arguments] if self._compiled else arguments
+
+    def _outputs_of(self, out: Step) -> Outputs:
+        """The set that `out` belongs to; our own for buffers of the caller's, which are checked."""
+        for outputs in self._sets:
+            if out is outputs.step:
+                return outputs
+        if out is not self._own.step:
+            self._check_buffers(out)
+        return self._own
+
+    def _arguments(self, outputs: Outputs, out: Step) -> tuple:
+        """The arguments of `run` that stay the same as long as it writes to `out`, and infos to `outputs`."""
+        lanes = (*self._state_arrays, *self._book_arrays, *self.params.arrays)
+        how = (self._low, self._high, self._mode, self._view(outputs.episode), outputs.done)
+        theirs = (*arrays_of(out.obs), out.reward, out.terminated, out.truncated, *arrays_of(out.final_obs))
+        return (*lanes, *how, *map(self._view, outputs.infos), *theirs, *arrays_of((out.action_mask,)))
 
     def _check_buffers(self, out: Step) -> None:
         """Compiled code trusts its arguments, so foreign buffers are compared with our own first."""
-        for ours, theirs in zip(_arrays(self._buffers), _arrays(out), strict=True):
+        for ours, theirs in zip(arrays_of(self._own.step), arrays_of(out), strict=True):
             if theirs.shape != ours.shape or theirs.dtype != ours.dtype or not theirs.flags.c_contiguous:
                 raise ConfigError(
                     f"step_into() got a buffer of shape {theirs.shape} and type {theirs.dtype}; it needs a "
                     f"C-contiguous {ours.shape} of {ours.dtype}. Take the buffers from empty_step()."
                 )
 
-    def _load(self, compiled: bool) -> None:
-        view = (lambda array: array) if compiled else (lambda array: array.view(np.recarray))  # s.x needs a recarray
-        self._records = tuple(map(view, (self._state, self._book, self._params, self._episode)))
-        self._info_records = tuple(map(view, self._infos))
-        assert self._buffers is not None
-        # for each thread, what `run` takes besides actions and lanes, as long as it writes to our own buffers
-        self._own_arguments = [(*guards, *self._arguments(self._buffers)) for guards in self._guards]
-        if not compiled:
-            module = load_uncompiled(self.kernel)
+    def _view(self, records: np.ndarray) -> np.ndarray:
+        """Records as `run` takes them: uncompiled, `s.x` needs a recarray."""
+        return records if self._compiled else records.view(np.recarray)
+
+    def _load(self, in_columns: bool) -> None:
+        self._state_arrays = tuple(self._state.arrays.values()) if in_columns else (self._view(self._state),)
+        self._book_arrays = tuple(self._book.arrays.values())
+        if not self._compiled:
+            module, self._files = load_uncompiled(self.kernel, self.params, self._checked)
             self._run = self._run_bound = module.run
         else:
             signatures = self._signatures()
-            module = load_compiled(self.kernel, signatures, lambda: dry_run(self.kernel, self._state[:1]))
+            module, self._files = load_compiled(
+                self.kernel, self.params, signatures, self._checked, in_columns, self._try_out
+            )
             # straight to the machine code: the types are checked here, once, and not by Numba at every call
             self._run, self._run_bound = (
                 getattr(module, name).overloads[signatures[name]].entry_point for name in ("run", "run_bound")
             )
-            self._own_arguments = [(table_of(arguments),) for arguments in self._own_arguments]
         self._begin, self._check = module.begin, module.check
+        self._bind(self._own)
 
     def _signatures(self) -> dict[str, tuple]:
         """Numba's types of the arguments of the compiled functions, read off our own buffers."""
-        out, guards = self._buffers, self._guards[0]
-        assert out is not None
-        action = np.zeros((self.num_envs, *self.single_action_space.shape), self.single_action_space.dtype)  # type: ignore[misc]
-        mask = () if out.action_mask is None else (out.action_mask,)
-        records = (self._state, self._book, self._params)
-        begin = (*records, out.terminated, 0.0, *_arrays(out.obs), *guards, *self._infos[:1], *mask)
-        check = (self._book, action, self._low, self._high, 0, 0, 0)
-        moving = (action, 0.0, False, 0, 0)
-        run, run_bound = (*moving, *self._own_arguments[0]), (*moving, table_of(self._own_arguments[0]))
-        calls = {"begin": begin, "check": check, "run": run, "run_bound": run_bound}
+        own, guards = self._own, self._guards[0]
+        out = own.step
+        action = np.zeros((self.num_envs, *self._row_space.shape), self._row_space.dtype)  # type: ignore[misc]
+        lanes = (*self._state_arrays, *self._book_arrays, *self.params.arrays)
+        outputs = (*arrays_of(out.obs), *guards, *own.infos[:1], *arrays_of((out.action_mask,)))
+        begin = (own.done, own.done, 0.0, *lanes, *outputs)
+        check = (self._book["ended"], action, self._low, self._high, 0, 0, 0)
+        moving, fixed = (action, 0.0, False, 0, 0), (*guards, *self._arguments(own, out))
+        calls = {"begin": begin, "check": check, "run": (*moving, *fixed), "run_bound": (*moving, table_of(fixed))}
         return {name: tuple(map(numba.typeof, arguments)) for name, arguments in calls.items()}
+
+    def _try_out(self) -> None:
+        for note in dry_run(self.kernel, self._state[:LANES]):
+            warnings.warn(note, KernelWarning, stacklevel=2)
+
+    def _tell(self, error: Exception, before: State | None, repeat: Callable[[KernelBatch], object]) -> Exception:
+        """What an exception out of the author's functions means, in their words.
+
+        Compiled code knows the kind of fault only; a checked batch has kept the state `before` and can repeat the call
+        as Python, which knows the numbers.
+        """
+        if before is not None and isinstance(error, KernelFault) and self._compiled:
+            twin = KernelBatch(
+                self.kernel, self.num_envs, compiled=False, checked=True, autoreset_mode=self.autoreset_mode
+            )
+            twin.set_state(before)
+            try:
+                repeat(twin)
+            except KernelError as told:
+                return told
+        return explain(error, self.kernel, self._files, moment_of(error, self._book["length"]))
 
     def _raise_fault(self, code: int, action: np.ndarray | None) -> None:
         kind, lane = divmod(-code - 1, driver.FAULT_STRIDE)
         if kind == driver.BAD_ACTION:
             assert action is not None
-            raise_action_outside(lane, action[lane], self.single_action_space)
+            raise_action_outside(lane, action[lane], self._row_space)
         if kind == driver.NOT_RESET:
-            raise StateError(
-                f"The episode of lane {lane} has ended and autoreset is disabled. "
-                "Reset it with reset(options={'reset_mask': mask}) before the next step."
-            )
+            raise episode_over(lane)
         function, what = {
             driver.NAN_REWARD: ("step", "returned a reward that is NaN"),
             driver.NAN_OBS: ("observe", "wrote an observation that is NaN"),
@@ -259,10 +327,67 @@ class KernelBatch(Batch):
         )
 
 
-def _arrays(tree: Any) -> tuple[np.ndarray, ...]:
-    """The arrays of an observation or a `Step`, flat."""
-    if isinstance(tree, np.ndarray):
-        return (tree,)
-    if isinstance(tree, dict):
-        return tuple(tree.values())
-    return tuple(array for part in tree if part is not None for array in _arrays(part))
+# ---------------------------------------------------------------------- threads
+
+
+class Crew:
+    """Splits `num_envs` lanes over threads; "auto" measures whether one thread is faster and then uses one."""
+
+    def __init__(self, num_threads: int | str, num_envs: int) -> None:
+        self._measures = num_threads == "auto"
+        wanted = num_cores() if num_threads == "auto" else num_threads
+        if not isinstance(wanted, int) or wanted < 1:
+            raise ConfigError(
+                f"num_threads={num_threads!r} is not a number of threads. Pass an int of at least 1, or 'auto'."
+            )
+        self.size = min(wanted, num_envs)
+        edges = [num_envs * k // self.size for k in range(self.size + 1)]
+        self._chunks = list(itertools.pairwise(edges))
+        self._pool: ThreadPoolExecutor | None = None
+        self._calls = 0
+        self._seconds = {False: 0.0, True: 0.0}  # smoothed time of a step alone and together
+
+    def step(self, run: Callable[[int, int, int, bool], int], check: Callable[[], int]) -> int:
+        """Run all chunks. `run(chunk, lo, hi, checked)` returns how many episodes ended, or a negative fault.
+
+        All actions are checked before the first chunk runs, so that a refused action moves nothing.
+        """
+        together = self.size > 1 and (not self._measures or self._choose())
+        start = time.perf_counter()
+        if not together:
+            result = run(0, 0, self._chunks[-1][1], False)
+        else:
+            result = check()
+            if result >= 0:
+                result = self._run_chunks(run)
+        if self._measures and self.size > 1:
+            self._note(together, time.perf_counter() - start)
+        return result
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+
+    def _run_chunks(self, run: Callable[[int, int, int, bool], int]) -> int:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.size - 1, thread_name_prefix="shoal-lanes")
+        others = [self._pool.submit(run, k, lo, hi, True) for k, (lo, hi) in enumerate(self._chunks) if k]
+        results = [run(0, *self._chunks[0], True), *[other.result() for other in others]]
+        return min(results) if min(results) < 0 else sum(results)
+
+    def _choose(self) -> bool:
+        """Together? Each way is tried in turn at first, then again now and then, as the machine's load changes."""
+        self._calls += 1
+        alone, together = self._seconds[False], self._seconds[True]
+        if self._calls <= 3:  # the first calls touch cold memory
+            return False
+        if alone < WORTH_SPLITTING_S:
+            return False
+        better = together == 0.0 or together < alone
+        return not better if self._calls % TRIAL_EVERY == 0 else better
+
+    def _note(self, together: bool, seconds: float) -> None:
+        old = self._seconds[together]
+        self._seconds[together] = seconds if old == 0.0 else 0.8 * old + 0.2 * min(seconds, 4 * old)

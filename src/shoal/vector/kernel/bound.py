@@ -7,8 +7,7 @@ and `run_bound` reads them from there: one array to take out instead of twenty.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from llvmlite import ir
@@ -19,7 +18,7 @@ from numba.np.arrayobj import make_array, populate_array
 FIRST = 5  # arguments of `run` before the table: action, now, checked, lo, hi
 
 
-def table_of(arguments: Sequence[Any]) -> np.ndarray:
+def table_of(arguments: Sequence[np.ndarray | int]) -> np.ndarray:
     """Where the arrays among `arguments` lie, and the integers among them, one after the other."""
     words: list[int] = []
     for argument in arguments:
@@ -30,7 +29,7 @@ def table_of(arguments: Sequence[Any]) -> np.ndarray:
     return np.array(words, np.int64)
 
 
-def bound_source(signature: Sequence[types.Type]) -> tuple[str, dict[str, Any]]:
+def bound_source(signature: Sequence[types.Type]) -> tuple[str, dict[str, Callable]]:
     """Text of `run_bound(action, now, checked, lo, hi, table)`, which calls `run`, and the globals it needs.
 
     Args:
@@ -53,7 +52,7 @@ def run_bound(action, now, checked, lo, hi, table):
     return text, readers
 
 
-def _array_reader(kind: types.Array) -> Any:
+def _array_reader(kind: types.Array) -> Callable:
     """A function of compiled code: the array of type `kind` that stands in `table` from `at` on."""
 
     @intrinsic
@@ -61,7 +60,7 @@ def _array_reader(kind: types.Array) -> Any:
         def codegen(context, builder, signature, arguments):
             words = make_array(signature.args[0])(context, builder, arguments[0]).data
 
-            def word(offset: int) -> Any:
+            def word(offset: int) -> ir.Value:
                 place = builder.add(arguments[1], ir.Constant(arguments[1].type, offset))
                 return builder.load(builder.gep(words, [place]))
 

@@ -1,36 +1,38 @@
-"""Compile a kernel once and keep the machine code on disk.
+"""From a kernel to its driver module: the loop over lanes around the author's functions, compiled or not.
 
-Numba's own cache neither hits for a loop that closes over other compiled functions nor notices that one of them has
-changed. So the loop is written to a module whose *name* is a digest of everything that decides its meaning (the source
-of every function reached, constants, record layouts, spaces, versions), and refers to the author's functions as
-globals. A changed helper is another digest, hence another module; the same digest finds Numba's cache beside it.
+What is compiled is kept on disk by `shoal.jit.cache`; what goes wrong is told with the author's function and line.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
+import functools
+import linecache
+import math
 import re
-import sys
-import tempfile
-import time
 import types
-from collections import namedtuple
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import gymnasium as gym
 import numba
 import numpy as np
 
 from shoal.errors import KernelError
+from shoal.jit import LEAN, inner
+from shoal.jit.cache import CachedModule
+from shoal.jit.rng import Rng
 from shoal.vector.kernel.bound import bound_source
-from shoal.vector.kernel.driver import driver_source
+from shoal.vector.kernel.driver import BOOK, Shape, driver_source, size_of
+from shoal.vector.kernel.faults import KernelFault
+from shoal.vector.kernel.forms import leaf_spaces, packed_space, type_names
 from shoal.vector.kernel.kernel import Kernel
-from shoal.vector.kernel.rng import Rng
-from shoal.vector.kernel.source import NJIT_OPTIONS, SourceSet, compile_wrap
+from shoal.vector.kernel.lane import Disjoint, fields_of, flatten, lane_maker, row_maker
+from shoal.vector.kernel.params import LaneParams
+from shoal.vector.kernel.reach import Reach, where
+from shoal.vector.kernel.rewrite import Build
+from shoal.vector.kernel.source import SourceSet, compile_wrap
 
+# Numba asks for the width of the elements of an array in a record, and has none for bools (one byte)
+numba.types.Boolean.bitwidth = 8  # type: ignore[attr-defined]
 # words by which the telling line of a report of Numba's is known, most specific first
 _TELLING = (
     "Unknown attribute",
@@ -44,129 +46,132 @@ _TELLING = (
     "Untyped global",
     "has no attribute",
 )
+COLUMNS_INLINE_BYTES = 8000  # bytecode of functions to be inlined: a loop that calls one computes a lane at a time
+BLOCK_BYTES = 32 * 1024  # of lanes and their observations in a block: about a first cache
+_DRIVER = "<driver of "
 _FUNCTIONS = ("reset", "step", "observe", "mask", "inform")
 
 
-def cache_dir() -> Path:
-    """Where compiled kernels are kept: `SHOAL_CACHE_DIR`, or the user's cache folder."""
-    chosen = os.environ.get("SHOAL_CACHE_DIR")
-    base = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "shoal"
-    folder = base / "kernels"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / f".probe-{os.getpid()}"
-        probe.touch()
-        probe.unlink()
-    except OSError:
-        folder = Path(tempfile.gettempdir()) / f"shoal-kernels-{os.getuid()}"
-        folder.mkdir(mode=0o700, exist_ok=True)
-    return folder
+def load_uncompiled(kernel: Kernel, params: LaneParams, checked: bool) -> tuple[types.ModuleType, set[str]]:
+    """The driver module around the author's functions as ordinary Python, and the files that these are from.
 
-
-def load_uncompiled(kernel: Kernel) -> types.ModuleType:
-    """The driver module around the author's functions as ordinary Python."""
-    functions = SourceSet(wrap=lambda function: function)
+    Lanes are records.
+    """
+    functions = SourceSet(Build(compiled=False, checked=checked), _as_it_is, kernel)
     module = types.ModuleType(f"{kernel.name}_uncompiled")
-    _fill(module, kernel, functions, jit=lambda function: function, jit_cached=lambda function: function)
-    text = _driver_text(kernel)
-    exec(compile(text, f"<driver of {kernel.name}>", "exec"), vars(module))
-    return module
+    same = dict.fromkeys(("jit", "jit_apart", "jit_cached", "unsigned"), _as_it_is)
+    vars(module).update(_namespace(kernel, functions, _python_row), **same, flatten=np.ravel)
+    text = driver_source(_shape(kernel, params, in_columns=False))
+    exec(compile(text, f"{_DRIVER}{kernel.name}>", "exec"), vars(module))
+    return module, functions.files
 
 
 def load_compiled(
-    kernel: Kernel, signatures: dict[str, tuple], before_compiling: Callable[[], None]
-) -> types.ModuleType:
-    """The driver module with `begin`, `check`, `run` and `run_bound` compiled for the argument types in `signatures`.
+    kernel: Kernel,
+    params: LaneParams,
+    signatures: dict[str, tuple],
+    checked: bool,
+    in_columns: bool,
+    first: Callable[[], None],
+) -> tuple[types.ModuleType, set[str]]:
+    """The driver module with `begin`, `check`, `run` and `run_bound` compiled for the argument types in `signatures`,
+    and the files that the author's functions are from.
 
-    `before_compiling()` is called only when there is no compiled code yet.
+    `first()` is called before compiling, if there is no compiled code yet.
     """
-    functions = SourceSet(wrap=compile_wrap)
-    module = types.ModuleType("shoal_kernel")
-    _fill(module, kernel, functions, jit=compile_wrap, jit_cached=numba.njit(cache=True, **NJIT_OPTIONS))
+    wrap = functools.partial(compile_wrap, inline_bytes=COLUMNS_INLINE_BYTES) if in_columns else compile_wrap
+    functions = SourceSet(Build(compiled=True, checked=checked), wrap, kernel)
     bound_text, readers = bound_source(signatures["run"])
-    vars(module).update(readers)
-    text = _driver_text(kernel) + bound_text
-    name = f"{kernel.name.lower()}_{_digest(functions.key(), text, repr(signatures))}"
-    path = write_once(cache_dir() / f"{name}.py", text)
-    module.__name__ = f"shoal_kernel_{name}"
-    module.__file__ = str(path)
-    exec(compile(text, str(path), "exec"), vars(module))
-    # Numba pickles a reference to the function's module when it stores code, so the module must be importable by name
-    sys.modules[module.__name__] = module
-    known = any(path.parent.glob(f"__pycache__/{name}.run-*.nbi"))
-    if not known:
-        before_compiling()
-    with _announce(kernel.name, quiet=known):
-        for function_name, signature in signatures.items():
-            try:
-                getattr(module, function_name).compile(signature)
-            except numba.core.errors.NumbaError as error:
-                raise explain(error, kernel, functions.files) from None
-    return module
+    namespace = {**_namespace(kernel, functions, row_maker), **readers, "jit": compile_wrap, "jit_apart": inner(**LEAN)}
+    namespace["lane"] = lane_maker(fields_of(kernel.state, kernel.state.names or ()))
+    namespace["lane_params"] = lane_maker(fields_of(params.record.dtype, params.of_lanes))
+    namespace |= {"unsigned": np.uint64, "flatten": flatten}
+    text = driver_source(_shape(kernel, params, in_columns)) + bound_text
+    cached = CachedModule(kernel.name, text, namespace, {**LEAN, "pipeline_class": Disjoint}, signatures)
+    if not cached.is_known():
+        first()
+    try:
+        cached.compile(signatures)
+    except numba.core.errors.NumbaError as error:
+        raise explain(error, kernel, functions.files) from None
+    return cached.module, functions.files
+
+
+def _as_it_is(function: Callable) -> Callable:
+    return function
+
+
+def _python_row(shape: tuple[int, ...]) -> Callable:
+    """What `row_maker` makes for compiled code, in Python."""
+    size = math.prod(shape)
+    return lambda array, i: array.reshape(-1)[i * size : (i + 1) * size].reshape(shape)
 
 
 def author_functions(kernel: Kernel, functions: SourceSet) -> dict[str, Callable]:
     """The kernel's functions by name, rewritten through `functions`."""
-    found = {name: kernel.function(name) for name in _FUNCTIONS}
-    return {name: functions.add(function) for name, function in found.items() if function is not None}
+    given = {name: kernel.function(name) for name in _FUNCTIONS}
+    return {name: functions.add(function) for name, function in given.items() if function is not None}
 
 
-def _fill(module: types.ModuleType, kernel: Kernel, functions: SourceSet, jit: Any, jit_cached: Any) -> None:
-    names: dict[str, Any] = {"Rng": Rng, "jit": jit, "jit_cached": jit_cached, **author_functions(kernel, functions)}
-    if isinstance(kernel.observation_space, gym.spaces.Dict):
-        names["Out"] = namedtuple("Out", list(kernel.observation_space.spaces))
-    vars(module).update(names)
+def _namespace(kernel: Kernel, functions: SourceSet, make_row: Callable[[tuple[int, ...]], Callable]) -> dict[str, Any]:
+    """What the driver's text refers to."""
+    names: dict[str, Any] = {"Rng": Rng, "pair": make_row((2,)), **author_functions(kernel, functions)}
+    spaces = {str(k): space for k, space in enumerate(leaf_spaces(kernel.observation_space))}
+    for name, space in {**spaces, "action": packed_space(kernel.action_space)}.items():
+        names |= {f"row_{name}": make_row(space.shape or (1,)), f"flat_{name}": make_row((size_of(space),))}
+    return names | type_names(kernel.observation_space)
 
 
-def _driver_text(kernel: Kernel) -> str:
-    has_mask = kernel.function("mask") is not None
-    return driver_source(kernel.observation_space, kernel.action_space, has_mask, kernel.info is not None)
+def _shape(kernel: Kernel, params: LaneParams, in_columns: bool) -> Shape:
+    columns = (kernel.state.names or ()) if in_columns else ()
+    has_mask, has_info = kernel.function("mask") is not None, kernel.info is not None
+    observed = sum(np.dtype(part.dtype).itemsize * size_of(part) for part in leaf_spaces(kernel.observation_space))
+    block = min(max(BLOCK_BYTES // (kernel.state.itemsize + BOOK.itemsize + observed), 1), 1024)
+    action_space = packed_space(kernel.action_space)
+    return Shape(kernel.observation_space, action_space, columns, block, has_mask, has_info, params.shape)
 
 
-def _digest(*parts: str) -> str:
-    versions = f"{numba.__version__} {np.__version__} {sys.version_info[:2]}"
-    rng_source = Path(sys.modules[Rng.__module__].__file__ or "").read_text()
-    return hashlib.sha256("\0".join([versions, rng_source, *parts]).encode()).hexdigest()[:24]
+def explain(error: BaseException, kernel: Kernel, files: set[str], moment: str = "") -> KernelError:
+    """A `KernelError` that names the author's function and line for what the compiler or a run complained about.
 
-
-def write_once(path: Path, text: str) -> Path:
-    """Write under a temporary name, then rename: two processes that start at once do not meet a half-written file."""
-    if not path.exists():
-        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-        with os.fdopen(handle, "w") as file:
-            file.write(text)
-        os.replace(temporary, path)
-    return path
-
-
-class _announce:
-    """Say that compiling takes a while, instead of looking hung."""
-
-    def __init__(self, name: str, quiet: bool) -> None:
-        self._name, self._quiet = name.lower(), quiet
-
-    def __enter__(self) -> None:
-        self._start = time.perf_counter()
-        if not self._quiet:
-            print(f"compiling {self._name}, once: ", end="", file=sys.stderr, flush=True)
-
-    def __exit__(self, kind: Any, *_: Any) -> None:
-        if not self._quiet:
-            print("failed" if kind else f"{time.perf_counter() - self._start:.1f} s", file=sys.stderr, flush=True)
-
-
-def explain(error: BaseException, kernel: Kernel, files: set[str]) -> KernelError:
-    """A `KernelError` that names the author's function and line for what the compiler or a dry run complained about."""
-    spot = _spot_in_traceback(error, files) or _spot_in_text(str(error), files)
-    if isinstance(error, numba.core.errors.NumbaError):
-        reason, advice = (
-            _short_reason(str(error)),
-            " Kernels are scalar Python: numbers, loops, arrays, math, plain functions.",
-        )
+    `moment` says when it happened ("lane 3, step 17").
+    """
+    if isinstance(error, KernelFault) and error.function:
+        spot = _spot_of_fault(error, kernel)
     else:
-        reason, advice = f"{type(error).__name__}: {error}", ""
-    where = _name_spot(kernel, *spot) if spot else kernel.name
-    return KernelError(f"{where}: {reason.rstrip('.')}.{advice}")
+        spot = _spot_in_traceback(error, files) or _spot_in_text(str(error), files)
+    advice = ""
+    if isinstance(error, KernelFault):
+        reason = error.sentence
+    elif isinstance(error, numba.core.errors.NumbaError):
+        told = re.search(r"kernel: ([^\n]+)", str(error))
+        reason = told.group(1) if told else _short_reason(str(error))
+        advice = "" if told else " Kernels are scalar Python: numbers, loops, arrays, math, plain functions."
+    else:
+        reason = f"{type(error).__name__}: {error}"
+    place = _name_spot(kernel, *spot) if spot else kernel.name
+    line = linecache.getline(*spot).strip() if spot else ""
+    details = ", in " + " ".join(filter(None, [f"`{line}`" if line else "", f"({moment})" if moment else ""]))
+    return KernelError(f"{place}: {reason.rstrip('.')}{details if line or moment else ''}.{advice}")
+
+
+def moment_of(error: BaseException, lengths: np.ndarray) -> str:
+    """ "lane 3, step 17", if the error came through a driver as Python; `lengths` are the steps of each lane before."""
+    step, moment = error.__traceback__, ""
+    while step is not None:
+        if step.tb_frame.f_code.co_filename.startswith(_DRIVER) and "i" in step.tb_frame.f_locals:
+            lane = int(step.tb_frame.f_locals["i"])
+            moment = f"lane {lane}, step {int(lengths[lane]) + 1}"
+        step = step.tb_next
+    return moment
+
+
+def _spot_of_fault(fault: KernelFault, kernel: Kernel) -> tuple[str, int] | None:
+    """The line of a fault of compiled code, which knows its function and the line within."""
+    for function in Reach(kernel).functions():
+        if function.__qualname__ == fault.function:
+            return function.__code__.co_filename, function.__code__.co_firstlineno + fault.line
+    return None
 
 
 def _spot_in_traceback(error: BaseException, files: set[str]) -> tuple[str, int] | None:
@@ -179,34 +184,29 @@ def _spot_in_traceback(error: BaseException, files: set[str]) -> tuple[str, int]
 
 
 def _spot_in_text(text: str, files: set[str]) -> tuple[str, int] | None:
-    found = re.findall(r'File "([^"]+)", line (\d+)', text) or re.findall(r"at (\S+) \((\d+)\)", text)
-    spots = [(path, int(line)) for path, line in found for known in files if known.endswith(path.lstrip("./"))]
+    named = re.findall(r'File "([^"]+)", line (\d+)', text) or re.findall(r"at (\S+) \((\d+)\)", text)
+    spots = [(path, int(line)) for path, line in named for known in files if known.endswith(path.lstrip("./"))]
     return spots[-1] if spots else None
 
 
 def _name_spot(kernel: Kernel, path: str, line: int) -> str:
-    for name in _FUNCTIONS:
-        function = kernel.function(name)
-        if function is not None and function.__code__.co_filename.endswith(path.lstrip("./")):
-            last = max((at for *_, at in function.__code__.co_lines() if at), default=0)
-            if function.__code__.co_firstlineno <= line <= last:
-                return f"{kernel.name}.{name} ({path}:{line})"
+    for function in Reach(kernel).functions():
+        code = function.__code__
+        last = max((at for *_, at in code.co_lines() if at), default=0)
+        if code.co_filename.endswith(path.lstrip("./")) and code.co_firstlineno <= line <= last:
+            return where(function, line)
     return f"{kernel.name} ({path}:{line})"
 
 
 def _short_reason(text: str) -> str:
     """The sentence in Numba's report that says what is wrong, without its stack of typing phases."""
     if "NRT required" in text:
-        return "allocates memory (a list, a comprehension, a new array), which a kernel cannot"
+        return "allocates memory (a list, a comprehension, a new array), which a kernel cannot do"
     plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
     lines = [line.strip() for line in plain.splitlines() if line.strip()]
     unknown = re.search(r"No implementation of function Function\(<[a-z-]+ (?:function )?'?([\w.]+)", plain)
     if unknown:
-        return f"{unknown.group(1)}() is not for kernels, or not with these arguments"
-    for words in _TELLING:
-        for line in lines:
-            if words in line:
-                return line
-    return next(
-        (line for line in lines if not line.startswith("Failed in")), lines[0] if lines else "cannot be compiled"
-    )
+        return f"{unknown.group(1)}() cannot be used in a kernel, or not with these arguments"
+    telling = (line for words in _TELLING for line in lines if words in line)
+    others = (line for line in lines if not line.startswith("Failed in"))
+    return next(telling, None) or next(others, None) or next(iter(lines), "cannot be compiled")

@@ -1,20 +1,28 @@
 """The loop over lanes around an author's functions, written out as a module of its own.
 
-The text depends only on the shape of a kernel (its spaces, whether it has a mask or infos). It is compiled together
-with the author's functions, or run as it is for `compiled=False`: one loop, two ways.
+The text depends only on the shape of a kernel (its spaces, its fields if lanes are columns, whether it has a mask or
+infos). It is compiled together with the author's functions, or run as it is for `compiled=False`: one loop, two ways.
 
-Arrays, leading axis B: `state` records, `book` records (see `BOOK`), `obs_k` and `final_k` leaves. `guard_k` is a
-scratch row with margins: the last lane of a chunk is observed there and copied, so that a kernel that writes outside
-its observation is caught instead of spoiling memory that is not its own. (Inside a chunk the next lane's own
-observation repairs what its neighbour spoiled.)
+Lanes are taken in blocks, each in three passes: step all lanes, begin anew those that have ended, observe all. Nothing
+rare stands in the first and last: a fault is only noted there, and looked for afterwards. Over columns, LLVM computes
+several lanes at once; the lanes of a block are still in the cache when they are observed. Records are taken one by one.
+
+Arrays, leading axis B: `state` records or one column per field, columns `words` ... `ended` (see `BOOK`), `obs_k` and
+`final_k` leaves. `guard_k` is a scratch row with margins: the last lane of a chunk, and every last observation of an
+episode, is observed there and copied, so that a kernel that writes outside its observation is caught instead of
+spoiling memory that is not its own. (Inside a chunk the next lane repairs what its neighbour spoiled.)
 """
 
 from __future__ import annotations
+
+import re
+from dataclasses import dataclass
 
 import gymnasium as gym
 import numpy as np
 
 from shoal.errors import KernelError
+from shoal.vector.kernel.forms import expression, leaf_spaces
 from shoal.vector.spaces import num_actions
 
 BOOK = np.dtype(
@@ -42,188 +50,232 @@ def fault(kind, i):
     return -(kind * {FAULT_STRIDE} + i + 1)
 
 
-@jit
-def look(state, p, i, last, OBS, GUARD):
-    s = state[i]
-    if i < last:
-        observe(s, p, ROW_OF_OBS)
-    else:
-        observe(s, p, ROW_OF_GUARD)
-        COPY_GUARD
-    CHECK_NAN
-    return 0
+@jit_apart
+def look(i, STATE, PARAMS, OBS, GUARD):
+    observe(LANE, P, ROW_OF_GUARD)
+    odd = False
+    COPY_GUARD
+    return odd
 
 
-@jit
-def renew(s, b, p, rng, now):
-    reset(s, p, rng)
-    b.total = 0.0
-    b.length = 0
-    b.began = now
-    b.ended = False
+@jit_apart
+def spoiled(GUARD):
+    CHECK_MARGINS
+    return False
 
 
-@jit_cached
-def begin(state, book, params, which, now, OBS, GUARD, INFO, MASK):
-    p = params[0]
-    last = len(state) - 1
-    for i in range(len(state)):
-        if not which[i]:
-            continue
-        s = state[i]
-        b = book[i]
-        renew(s, b, p, Rng(b.words), now)
-        code = look(state, p, i, last, OBS, GUARD)
-        if code != 0:
-            return fault(code, i)
-        TELL_INFO
-        TELL_MASK
-    return 0
+@jit_apart
+def renew(i, now, STATE, BOOK, PARAMS, RANGES):
+    rng = Rng(pair(words, i))
+    DRAW
+    reset(LANE, P, rng)
+    total[i] = 0.0
+    length[i] = 0
+    began[i] = now
+    ended[i] = False
 
 
 @jit_cached
-def check(book, action, low, high, mode, lo, hi):
+def begin(which, shown, now, STATE, BOOK, PARAMS, RANGES, OBS, GUARD, INFO, MASK):
+    for i in range(len(which)):
+        if which[i]:
+            renew(i, now, STATE, BOOK, PARAMS, RANGES)
+        if shown[i]:
+            if look(i, STATE, PARAMS, OBS, GUARD):
+                return fault({NAN_OBS}, i)
+            TELL
+    if spoiled(GUARD):
+        return fault({OUTSIDE}, len(which) - 1)
+    return 0
+
+
+@jit_cached
+def check(ended, action, low, high, mode, lo, hi):
+    good = True
     for i in range(lo, hi):
         CHECK_ACTION
+    if not good:
+        for i in range(lo, hi):
+            good = True
+            CHECK_ACTION
+            if not good:
+                return fault({BAD_ACTION}, i)
     if mode == {DISABLED}:
         for i in range(lo, hi):
-            if book[i].ended:
+            if ended[i]:
                 return fault({NOT_RESET}, i)
     return 0
 
 
 @jit_cached
-def run(action, now, checked, lo, hi, GUARD, state, book, params, low, high, mode, episode, done, INFO, FINAL_INFO,
-        OBS, reward, terminated, truncated, FINAL, MASK):
+def run(action, now, checked, lo, hi, GUARD, STATE, BOOK, PARAMS, RANGES, low, high, mode, episode, done,
+        INFO, FINAL_INFO, OBS, reward, terminated, truncated, FINAL, MASK):
     if not checked:
-        code = check(book, action, low, high, mode, lo, hi)
+        code = check(ended, action, low, high, mode, lo, hi)
         if code != 0:
             return code
-    p = params[0]
     count = 0
-    for i in range(lo, hi):
-        s = state[i]
-        b = book[i]
-        rng = Rng(b.words)
-        if b.ended:  # NEXT_STEP: the step after the end begins the new episode
-            renew(s, b, p, rng, now)
-            reward[i] = 0.0
-            terminated[i] = False
-            truncated[i] = False
-            done[i] = False
-        else:
-            r, ends, cut = step(s, action[i], p, rng)
-            if r != r:
-                return fault({NAN_REWARD}, i)
-            b.total += r
-            b.length += 1
-            reward[i] = r
-            terminated[i] = ends
-            truncated[i] = cut and not ends
-            done[i] = ends or cut
-            if ends or cut:
+    for first in range(lo, hi, BLOCK):
+        last = END_OF_BLOCK
+        at = first
+        odd = False
+        while at < last:
+            stop = last
+            if mode == {NEXT_STEP}:  # the step after the end begins the new episode
+                stop = at
+                while stop < last and not ended[stop]:
+                    stop += 1
+            for i in range(at, stop):
+                r, ends, cut = step(LANE, ACTION, P, Rng(pair(words, i)))
+                odd |= r != r
+                k = unsigned(i)  # such an index is not looked at for being below zero
+                total[k] += r
+                length[k] += 1
+                reward[k] = r
+                terminated[k] = ends
+                truncated[k] = cut and not ends
+                done[k] = ends or cut
+            if stop < last:
+                renew(stop, now, STATE, BOOK, PARAMS, RANGES)
+                reward[stop] = 0.0
+                terminated[stop] = False
+                truncated[stop] = False
+                done[stop] = False
+            at = stop + 1
+        if odd:
+            for i in range(first, last):
+                if reward[i] != reward[i]:
+                    return fault({NAN_REWARD}, i)
+        for i in range(first, last):
+            if done[unsigned(i)]:
                 count += 1
-                episode[i].r = b.total
-                episode[i].l = b.length
-                episode[i].t = now - b.began
+                episode[i].r = total[i]
+                episode[i].l = length[i]
+                episode[i].t = now - began[i]
                 if mode == {SAME_STEP}:
-                    observe(s, p, ROW_OF_FINAL)
-                    TELL_FINAL_INFO
-                    renew(s, b, p, rng, now)
+                    if look(i, STATE, PARAMS, FINAL, GUARD):
+                        return fault({NAN_OBS}, i)
+                    TELL_FINAL
+                    renew(i, now, STATE, BOOK, PARAMS, RANGES)
                 else:
-                    b.ended = True
-        code = look(state, p, i, hi - 1, OBS, GUARD)
-        if code != 0:
-            return fault(code, i)
-        TELL_INFO
-        TELL_MASK
+                    ended[i] = True
+        stop = min(last, hi - 1)
+        for i in range(first, stop):
+            observe(LANE, P, ROW_OF_OBS)
+        if last == hi:
+            look(stop, STATE, PARAMS, OBS, GUARD)
+        CHECK_NAN
+        TELL_BLOCK
+    if spoiled(GUARD):
+        return fault({OUTSIDE}, hi - 1)
     return count
 """
 
 
-def leaves(space: gym.Space) -> list[gym.Space]:
-    """The arrays of an observation space in order: one for Box and the like, one per key for a flat Dict."""
-    if not isinstance(space, gym.spaces.Dict):
-        return [space]
-    for key, sub in space.spaces.items():
-        if sub.shape is None:
-            raise KernelError("A kernel's Dict observation must be flat: one level of Box, Discrete or MultiBinary.")
-        if not key.isidentifier() or key in ("count", "index", "view"):  # methods of tuples and of Numba's values
-            raise KernelError(f"Observation key {key!r} is no name that `out.{key}` could use. Rename it.")
-    return list(space.spaces.values())
+@dataclass(frozen=True)
+class Params:
+    """How the driver finds a kernel's parameters."""
+
+    columns: tuple[str, ...] = ()
+    """Names of all of them, if each is an array of its own; otherwise they are records."""
+    per_lane: bool = False
+    """Whether there is a record for each lane."""
+    drawn: tuple[tuple[str, bool], ...] = ()
+    """Names of those that are drawn when an episode begins, and whether they are whole numbers."""
+
+    def draw_lines(self) -> list[str]:
+        """Code that draws them for lane i."""
+        lines = []
+        for k, (name, is_whole) in enumerate(self.drawn):
+            target = f"p_{name}[i]" if self.columns else f"params[{name!r}][i]"
+            low, high = f"ranges[{k}, 0]", f"ranges[{k}, 1]"
+            whole = f"int({low}) + rng.integers(int({high}) - int({low}) + 1)"
+            lines.append(f"{target} = {whole if is_whole else f'rng.uniform({low}, {high})'}")
+        return lines
 
 
-def driver_source(observation_space: gym.Space, action_space: gym.Space, has_mask: bool, has_info: bool) -> str:
+@dataclass(frozen=True)
+class Shape:
+    """What the driver's text depends on."""
+
+    observation_space: gym.Space
+    action_space: gym.Space
+    columns: tuple[str, ...]
+    """Names of the fields, if lanes are columns."""
+    block: int
+    """Lanes per block."""
+    has_mask: bool
+    has_info: bool
+    params: Params
+
+
+def driver_source(shape: Shape) -> str:
     """Text of a module with `begin`, `check` and `run`; its globals `reset`, `step`, ... are put in by the caller."""
-    parts = leaves(observation_space)
+    parts = leaf_spaces(shape.observation_space)
+    state = [f"s_{name}" for name in shape.columns] or ["state"]
     lists = {
+        "STATE": state,
+        "BOOK": list(BOOK.names or ()),
+        "PARAMS": [f"p_{name}" for name in shape.params.columns] or ["params"],
+        "RANGES": ["ranges"] if shape.params.drawn else [],
         "OBS": [f"obs_{k}" for k in range(len(parts))],
         "FINAL": [f"final_{k}" for k in range(len(parts))],
         "GUARD": [f"guard_{k}" for k in range(len(parts))],
-        "INFO": ["info"] if has_info else [],
-        "FINAL_INFO": ["final_info"] if has_info else [],
-        "MASK": ["action_mask"] if has_mask else [],
+        "INFO": ["info"] if shape.has_info else [],
+        "FINAL_INFO": ["final_info"] if shape.has_info else [],
+        "MASK": ["action_mask"] if shape.has_mask else [],
     }
-    width = num_actions(action_space) if has_mask else 0
-    tell_mask = [f"for j in range({width}):", "    action_mask[i, j] = False", "mask(s, p, action_mask[i])"]
+    tell_mask = []
+    if shape.has_mask:
+        clear = [f"for j in range({num_actions(shape.action_space)}):", "    action_mask[i, j] = False"]
+        tell_mask = [*clear, "mask(LANE, P, action_mask[i])"]
+    tell_info = ["inform(LANE, P, info[i])"] if shape.has_info else []
+    tell = [*tell_info, *tell_mask]
     blocks = {
         "COPY_GUARD": [line for k, part in enumerate(parts) for line in _copy_guard(k, part)],
+        "CHECK_MARGINS": [line for k, part in enumerate(parts) for line in _check_margins(k, part)],
         "CHECK_NAN": [line for k, part in enumerate(parts) for line in _check_nan(k, part)],
-        "CHECK_ACTION": _check_action(action_space),
-        "TELL_INFO": ["inform(s, p, info[i])"] if has_info else [],
-        "TELL_FINAL_INFO": ["inform(s, p, final_info[i])"] if has_info else [],
-        "TELL_MASK": tell_mask if has_mask else [],
+        "CHECK_ACTION": _check_action(shape.action_space),
+        "DRAW": shape.params.draw_lines(),
+        "TELL": tell,
+        "TELL_BLOCK": ["for i in range(first, last):", *("    " + line for line in tell)] if tell else [],
+        "TELL_FINAL": ["inform(LANE, P, final_info[i])"] if shape.has_info else [],
     }
-    is_dict = isinstance(observation_space, gym.spaces.Dict)
-    rows = {
-        "ROW_OF_OBS": _as_out([_row(f"obs_{k}", part) for k, part in enumerate(parts)], is_dict),
-        "ROW_OF_FINAL": _as_out([_row(f"final_{k}", part) for k, part in enumerate(parts)], is_dict),
-        "ROW_OF_GUARD": _as_out([_guarded(k, part) for k, part in enumerate(parts)], is_dict),
+    seen = shape.observation_space
+    words = {
+        "ROW_OF_OBS": expression(seen, (f"row_{k}(obs_{k}, i)" for k in range(len(parts)))),
+        "ROW_OF_GUARD": expression(seen, (f"row_{k}(guard_{k}[{MARGIN}:], 0)" for k in range(len(parts)))),
+        "ACTION": "row_action(action, i)" if shape.action_space.shape else "action[unsigned(i)]",
+        "P": _params_of_lane(shape.params),
+        "LANE": f"lane(i, {', '.join(state)})" if shape.columns else "state[i]",
+        "BLOCK": str(shape.block),
+        "END_OF_BLOCK": "first + 1" if shape.block == 1 else f"min(first + {shape.block}, hi)",
     }
     text = []
     for line in _TEMPLATE.splitlines():
         word = line.strip()
-        if word in blocks:
-            indent = line[: len(line) - len(word)]
-            text += [indent + filled for filled in blocks[word]]
-            continue
-        for name, row in rows.items():
-            line = line.replace(name, row)
-        text.append(_fill_lists(line, lists))
-    return "\n".join(text) + "\n"
+        indent = line[: len(line) - len(word)]
+        text += [indent + filled for filled in blocks[word]] if word in blocks else [_fill_lists(line, lists)]
+    upper = re.compile(rf"\b(?:{'|'.join(words)})\b")
+    return upper.sub(lambda match: words[match[0]], "\n".join(text)) + "\n"
 
 
 def _fill_lists(line: str, lists: dict[str, list[str]]) -> str:
     """Put lists of argument names in place of their upper-case words; an empty list takes its comma with it."""
-    for name in sorted(lists, key=len, reverse=True):
-        names = ", ".join(lists[name])
-        line = line.replace(f"{name}, ", f"{names}, " if names else "")
-        line = line.replace(f", {name})", f", {names})" if names else ")").replace(f"{name})", f"{names})")
-        if line.rstrip().endswith(f"{name},"):
-            line = line.replace(f"{name},", f"{names}," if names else "")
-    return line
+    for name, names in lists.items():
+        line = re.sub(rf"\b{name}\b(, ?)?", lambda match: ", ".join(names) + (match[1] or "") if names else "", line)  # noqa: B023
+    return line.replace(", )", ")")
 
 
-def _as_out(rows: list[str], is_dict: bool) -> str:
-    return f"Out({', '.join(rows)})" if is_dict else rows[0]
+def _params_of_lane(params: Params) -> str:
+    if params.columns:
+        return f"lane_params(i, {', '.join(f'p_{name}' for name in params.columns)})"
+    return "params[i]" if params.per_lane else "params[0]"
 
 
-def _size(space: gym.Space) -> int:
+def size_of(space: gym.Space) -> int:
+    """Numbers in one lane's row of a space."""
     return int(np.prod(space.shape or (1,)))
-
-
-def _row(array: str, space: gym.Space) -> str:
-    """The author's `out` for lane i; a space of shape () becomes an array of one."""
-    return f"{array}[i]" if space.shape else f"{array}[i : i + 1]"
-
-
-def _flat(array: str, space: gym.Space) -> str:
-    return f"{array}[i]" if len(space.shape or ()) == 1 else f"{array}[i : i + 1].reshape({_size(space)})"
-
-
-def _guarded(k: int, space: gym.Space) -> str:
-    cut = f"guard_{k}[{MARGIN} : {MARGIN + _size(space)}]"
-    return cut if len(space.shape or ()) < 2 else f"{cut}.reshape({space.shape})"
 
 
 def _sentinel(space: gym.Space) -> int:
@@ -231,50 +283,51 @@ def _sentinel(space: gym.Space) -> int:
 
 
 def _copy_guard(k: int, space: gym.Space) -> list[str]:
-    odd, size = _sentinel(space), _size(space)
+    lines = [f"target_{k} = flat_{k}(obs_{k}, i)", f"for j in range({size_of(space)}):"]
+    lines.append(f"    target_{k}[j] = guard_{k}[{MARGIN} + j]")
+    return [*lines, f"    odd |= target_{k}[j] != target_{k}[j]"] if _can_be_nan(space) else lines
+
+
+def _check_margins(k: int, space: gym.Space) -> list[str]:
     return [
         f"for j in range({MARGIN}):",
-        f"    if guard_{k}[j] != {odd} or guard_{k}[{MARGIN + size} + j] != {odd}:",
-        f"        return {OUTSIDE}",
-        f"target_{k} = {_flat(f'obs_{k}', space)}",
-        f"for j in range({size}):",
-        f"    target_{k}[j] = guard_{k}[{MARGIN} + j]",
+        f"    if guard_{k}[j] != {_sentinel(space)} or guard_{k}[{MARGIN + size_of(space)} + j] != {_sentinel(space)}:",
+        "        return True",
     ]
 
 
 def _check_nan(k: int, space: gym.Space) -> list[str]:
-    if np.dtype(space.dtype).kind != "f":
+    if not _can_be_nan(space):
         return []
     return [
-        f"seen_{k} = {_flat(f'obs_{k}', space)}",
-        f"odd_{k} = False",
-        f"for j in range({_size(space)}):",
-        f"    odd_{k} |= seen_{k}[j] != seen_{k}[j]",
-        f"if odd_{k}:",
-        f"    return {NAN_OBS}",
+        f"flat = flatten(obs_{k})",
+        f"for j in range(first * {size_of(space)}, last * {size_of(space)}):",
+        "    odd |= flat[unsigned(j)] != flat[unsigned(j)]",
+        "if odd:",
+        f"    for j in range(first * {size_of(space)}, last * {size_of(space)}):",
+        "        if flat[j] != flat[j]:",
+        f"            return fault({NAN_OBS}, j // {size_of(space)})",
     ]
+
+
+def _can_be_nan(space: gym.Space) -> bool:
+    return np.dtype(space.dtype).kind == "f"
 
 
 def _check_action(space: gym.Space) -> list[str]:
     """Refuse what lies outside [low, high]; the comparison is written so that NaN fails it."""
     if not space.shape:
-        return [
-            "if not (action[i] >= low[0] and action[i] <= high[0]):",
-            f"    return fault({BAD_ACTION}, i)",
-        ]
+        return ["good &= (action[unsigned(i)] >= low[0]) & (action[unsigned(i)] <= high[0])"]
     return [
-        f"row = {_flat('action', space)}",
-        "good = True",
-        f"for j in range({_size(space)}):",
+        "row = flat_action(action, i)",
+        f"for j in range({size_of(space)}):",
         "    good &= (row[j] >= low[j]) & (row[j] <= high[j])",
-        "if not good:",
-        f"    return fault({BAD_ACTION}, i)",
     ]
 
 
 def guard_rows(space: gym.Space) -> tuple[np.ndarray, ...]:
     """Scratch rows for `look`, one per observation leaf, margins filled with the sentinel."""
-    return tuple(np.full(2 * MARGIN + _size(part), _sentinel(part), part.dtype) for part in leaves(space))
+    return tuple(np.full(2 * MARGIN + size_of(part), _sentinel(part), part.dtype) for part in leaf_spaces(space))
 
 
 def action_bounds(space: gym.Space) -> tuple[np.ndarray, np.ndarray]:
@@ -284,7 +337,7 @@ def action_bounds(space: gym.Space) -> tuple[np.ndarray, np.ndarray]:
         low = np.asarray(space.start, space.dtype).ravel()
         return low, low + np.asarray(sizes, space.dtype).ravel() - np.ones(1, space.dtype)
     if isinstance(space, gym.spaces.MultiBinary):
-        return np.zeros(_size(space), space.dtype), np.ones(_size(space), space.dtype)
+        return np.zeros(size_of(space), space.dtype), np.ones(size_of(space), space.dtype)
     if isinstance(space, gym.spaces.Box):
         return space.low.ravel().copy(), space.high.ravel().copy()
     raise KernelError(f"A kernel takes Box, Discrete, MultiDiscrete or MultiBinary actions, not {space}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
@@ -9,6 +10,7 @@ import gymnasium as gym
 import numpy as np
 
 from shoal.errors import ConfigError, KernelError, unknown_name
+from shoal.options import Range
 
 
 class Kernel:
@@ -39,6 +41,8 @@ class Kernel:
     Discrete and scalar Box spaces, otherwise the lane's row. `out` is the lane's row of the observation; for a Dict
     space it has one attribute per key (`out.position[0] = ...`), and a space of shape () is written as `out[0]`.
 
+    `out` starts at zero. docs/kernels.md has everything, with eleven examples.
+
     Optional: `mask(s, p, out)` writes which actions are allowed (`out[a] = True`), and `inform(s, p, out)` with
     `info = record(...)` writes named infos of the step (`out.name = ...`).
 
@@ -54,14 +58,21 @@ class Kernel:
     info: np.dtype | None = None
     params: ClassVar[Mapping[str, Any]] = {}
     metadata: ClassVar[Mapping[str, Any]] = {}
+    survives: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, **params: Any) -> None:
-        """Override values of the class's `params`; each keeps the type (and an array its dimensions) of its default."""
+        """Override values of the class's `params`; each keeps the type (and an array its dimensions) of its default.
+
+        A `Range` is drawn from anew for every episode; an array with one more dimension [B, ...] is one value per lane.
+        """
         defaults = type(self).params
         for name in params:
             if name not in defaults:
                 raise unknown_name(f"parameter of {self.name}", name, defaults, f"`{self.name}.params`")
-        self.values = {name: _like(name, params.get(name, default), default) for name, default in defaults.items()}
+        self.of_lanes = {name: value for name, value in params.items() if is_per_lane(value, defaults[name])}
+        """Parameters of which each lane has its own, as they were given: a `Range`, or an array [B, ...]."""
+        shared = {name: value for name, value in params.items() if name not in self.of_lanes}
+        self.values = {name: like(name, shared.get(name, default), default) for name, default in defaults.items()}
         self._check_declaration()
 
     @property
@@ -73,16 +84,18 @@ class Kernel:
         """The author's function `name` as a plain function of the class, or None."""
         for cls in type(self).__mro__:
             if cls is not Kernel and name in vars(cls):
-                found = vars(cls)[name]
-                return found.__func__ if isinstance(found, staticmethod) else found
+                member = vars(cls)[name]
+                return member.__func__ if isinstance(member, staticmethod) else member
         return None
 
-    def param_record(self) -> np.ndarray:
-        """The parameters as one record, [1]."""
+    def param_record(self, count: int = 1) -> np.ndarray:
+        """The parameters as a record, repeated [count]."""
         values = self.values or {"unused": np.zeros((), np.int8)}
-        packed = np.zeros(1, np.dtype([(name, value.dtype, value.shape) for name, value in values.items()], align=True))
+        packed = np.zeros(
+            count, np.dtype([(name, value.dtype, value.shape) for name, value in values.items()], align=True)
+        )
         for name, value in self.values.items():
-            packed[name][0] = value
+            packed[name][:] = value
         return packed
 
     def _check_declaration(self) -> None:
@@ -91,6 +104,14 @@ class Kernel:
                 raise KernelError(
                     f"{self.name} declares no {attribute!r}. A kernel needs spaces, state, and functions."
                 )
+            if attribute != "state" and not isinstance(getattr(self, attribute), gym.Space):
+                raise KernelError(
+                    f"{self.name}.{attribute} is {getattr(self, attribute)!r}, not a space. Use gymnasium.spaces, e.g. "
+                    "Box(0, 1, (3,), np.float32) or Discrete(4)."
+                )
+        for name in self.values:
+            if keyword.iskeyword(name) or hasattr(np.record, name):
+                raise KernelError(f"Parameter {name!r} would hide a name of NumPy's records. Choose another name.")
         for function in ("reset", "step", "observe"):
             if self.function(function) is None:
                 raise KernelError(f"{self.name} has no function {function!r}. A kernel needs reset, step and observe.")
@@ -100,11 +121,26 @@ class Kernel:
             raise KernelError(f"{self.name}.state is {self.state!r}. Declare it as record(name=type, ...).")
 
 
-def _like(name: str, value: Any, default: Any) -> Any:
-    """`value` in the type of `default`, so that `gravity=10` does not become another compiled kernel."""
+def is_per_lane(value: Any, default: Any) -> bool:
+    """Whether a parameter is given for each lane: a range, or one more dimension than its default has."""
+    return isinstance(value, Range) or np.ndim(value) == np.ndim(default) + 1
+
+
+def like(name: str, value: Any, default: Any, more: int = 0) -> np.ndarray:
+    """`value` in the type of `default`, so that `gravity=10` does not become another compiled kernel.
+
+    `more` is how many more dimensions it has than its default: one, for a value per lane.
+    """
+    if isinstance(default, str):
+        raise KernelError(
+            f"Parameter {name}={default!r} is a string; kernels work with numbers. "
+            "Use one, or a member of an enum.IntEnum."
+        )
     wanted = np.asarray(default)
+    if wanted.dtype.kind not in "biuf":
+        raise KernelError(f"Parameter {name}={default!r} must be a number or an array of numbers.")
     array = np.asarray(value)
-    if array.dtype.kind not in "biuf" or array.ndim != wanted.ndim:
+    if array.dtype.kind not in "biuf" or array.ndim != wanted.ndim + more:
         raise ConfigError(f"Parameter {name}={value!r} must be like its default {default!r}.")
     if array.dtype.kind == "f" and wanted.dtype.kind in "biu" and not np.array_equal(array, np.round(array)):
         raise ConfigError(f"Parameter {name}={value!r} must be a whole number like its default {default!r}.")

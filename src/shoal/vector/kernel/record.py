@@ -23,17 +23,19 @@ class Field:
     def __getitem__(self, shape: int | tuple[int, ...]) -> Field:
         sizes = shape if isinstance(shape, tuple) else (shape,)
         if self.shape or not all(isinstance(n, int) and n > 0 for n in sizes):
-            raise ConfigError(f"{self}[{shape}] is no field. Give the sizes once, as whole numbers above 0: f32[2, 3].")
+            raise ConfigError(
+                f"{self}[{shape}] is not a field. Give the sizes once, as whole numbers above 0: f32[2, 3]."
+            )
         return Field(self.dtype.type, sizes)
 
     def __repr__(self) -> str:
-        short = {"b": "b"}.get(self.dtype.kind, self.dtype.kind) + str(8 * self.dtype.itemsize)
-        return ("b1" if self.dtype == np.bool_ else short) + (str(list(self.shape)) if self.shape else "")
+        bits = 1 if self.dtype == np.bool_ else 8 * self.dtype.itemsize
+        return f"{self.dtype.kind}{bits}{list(self.shape) if self.shape else ''}"
 
 
 f32, f64 = Field(np.float32), Field(np.float64)
 i8, i16, i32, i64 = Field(np.int8), Field(np.int16), Field(np.int32), Field(np.int64)
-u8, u16 = Field(np.uint8), Field(np.uint16)
+u8, u16, u32, u64 = Field(np.uint8), Field(np.uint16), Field(np.uint32), Field(np.uint64)
 b1 = Field(np.bool_)
 
 
@@ -43,7 +45,7 @@ def record(**fields: Field) -> np.dtype:
         raise ConfigError("record() needs at least one field, e.g. record(x=f32, t=i32).")
     for name, field in fields.items():
         if not isinstance(field, Field):
-            raise ConfigError(f"Field {name!r} is {field!r}. Use f32, f64, i8, i16, i32, i64, u8, u16, b1, or f32[n].")
+            raise ConfigError(f"Field {name!r} is {field!r}. Use f32, f64, i8 to i64, u8 to u64, b1, or f32[n].")
         if keyword.iskeyword(name) or hasattr(np.record, name):
             raise ConfigError(f"Field {name!r} would hide a name of NumPy's records. Choose another name.")
     return np.dtype([(name, field.dtype, field.shape) for name, field in fields.items()], align=True)

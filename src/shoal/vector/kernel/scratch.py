@@ -7,31 +7,38 @@ NaN, so that a read before the first write shows.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from llvmlite import ir
-from numba.core import types
+from numba.core import types, typing
 from numba.extending import lower_builtin, type_callable
 from numba.np.arrayobj import make_array, populate_array
 
+if TYPE_CHECKING:
+    from numba.core.base import BaseContext
 
-def scratch(kind: np.dtype, count: int) -> Any:
+
+def scratch(kind: np.dtype, count: int) -> np.recarray:
     """`count` records of type `kind` with unspecified contents."""
     return np.full(count * kind.itemsize, 255, np.uint8).view(kind).view(np.recarray)
 
 
 @type_callable(scratch)
-def _type_scratch(context: Any) -> Any:
-    def typer(kind: Any, count: Any) -> Any:
-        constant = isinstance(kind, types.DType) and isinstance(count, types.IntegerLiteral)
-        return types.Array(kind.dtype, 1, "C") if constant else None
+def _type_scratch(context: typing.Context) -> Callable[..., types.Array | None]:
+    def typer(kind: types.Type, count: types.Type) -> types.Array | None:
+        if not isinstance(kind, types.DType) or not isinstance(count, types.IntegerLiteral):
+            return None
+        return types.Array(kind.dtype, 1, "C")
 
     return typer
 
 
 @lower_builtin(scratch, types.Any, types.Any)
-def _reserve(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+def _reserve(
+    context: BaseContext, builder: ir.IRBuilder, signature: typing.Signature, arguments: Sequence[ir.Value]
+) -> ir.Value:
     count, size = signature.args[1].literal_value, signature.return_type.dtype.size
     with builder.goto_entry_block():  # once per call, however often the line is reached
         memory = builder.alloca(ir.ArrayType(ir.IntType(8), count * size))

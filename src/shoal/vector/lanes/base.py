@@ -10,16 +10,16 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from shoal.errors import StateError
-from shoal.vector.batch import Array, Batch, State, Step, Tree
+from shoal.seeding import Seed, Seeds, lane_seeds
+from shoal.trees import assign_tree, index_tree, named_leaves
+from shoal.vector.batch import Array, Batch, Info, State, Step, episode_over, one_per_lane
+from shoal.vector.episodes import Episodes, Rows
 from shoal.vector.lanes.buffers import Buffers
-from shoal.vector.lanes.episodes import Episodes
 from shoal.vector.lanes.faults import Fault
 from shoal.vector.lanes.group import Report
 from shoal.vector.lanes.infos import to_dense
 from shoal.vector.lanes.making import Traits
 from shoal.vector.lanes.values import checked_actions
-from shoal.vector.seeding import lane_seeds
-from shoal.vector.spaces import assign_tree, index_tree
 
 _ALL = slice(None)
 _FAULTS_KEPT = 100
@@ -53,7 +53,7 @@ class LaneBatch(Batch):
 
     @abstractmethod
     def _run_reset(
-        self, lanes: np.ndarray, seeds: list[int | None], options: dict[str, Any] | None
+        self, lanes: np.ndarray, seeds: list[int | None], options: dict[str, object] | None
     ) -> list[Report]: ...
 
     @abstractmethod
@@ -65,13 +65,39 @@ class LaneBatch(Batch):
     @abstractmethod
     def _run_load(self, saved: list[bytes]) -> None: ...
 
+    @abstractmethod
+    def _run_call(self, name: str, args: tuple[object, ...], kwargs: dict[str, object]) -> list[Any]: ...
+
+    @abstractmethod
+    def _run_set_attr(self, name: str, values: list[Any]) -> None: ...
+
+    # ------------------------------------------------------------------ attributes and methods of the environments
+
+    def call(self, name: str, *args: object, **kwargs: object) -> tuple[Any, ...]:
+        """What method `name` of each lane's environment, or of a wrapper of it, returns; the value if it is no method.
+
+        The batch does not look at what it does: begin episodes with `reset` and not with `call("reset")`.
+        """
+        self._refuse_if_closed("call")
+        return tuple(self._run_call(name, args, kwargs))
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """Attribute `name` of each lane's environment."""
+        return self.call(name)
+
+    def set_attr(self, name: str, values: object) -> None:
+        """Set attribute `name` of every lane's environment: one value for all, or a list or tuple of one per lane.
+
+        An environment that takes the place of one that crashed (`on_fault="restart"`) is as it was made.
+        """
+        self._refuse_if_closed("set_attr")
+        self._run_set_attr(name, one_per_lane(name, values, self.num_envs))
+
     # ------------------------------------------------------------------ the contract
 
-    def _reset_lanes(
-        self, out: Step, seed: list[int | None] | int | None, mask: np.ndarray | None, options: dict[str, Any]
-    ) -> dict[str, Any]:
+    def _reset_lanes(self, out: Step, seed: Seeds, mask: np.ndarray | None, options: dict[str, object]) -> Info:
         lanes = self._lane_numbers if mask is None else np.flatnonzero(mask)
-        given = lane_seeds(seed, self.num_envs) if isinstance(seed, int) else seed or [None] * self.num_envs
+        given = lane_seeds(seed, self.num_envs) if isinstance(seed, int | Seed) else seed or [None] * self.num_envs
         passed_on = {key: value for key, value in options.items() if key != "reset_mask"}
         reports = self._run_reset(lanes, [given[lane] for lane in lanes], passed_on or None)
         self._episodes.begin(lanes)
@@ -80,13 +106,13 @@ class LaneBatch(Batch):
             out.action_mask[lanes] = self.buffers.action_mask[lanes]
         return self._infos(reports, out.action_mask, self.num_envs)
 
-    def _step_lanes(self, action: Array, out: Step) -> dict[str, Any]:
+    def _step_lanes(self, action: Array, out: Step) -> Info:
         self._refuse_ended(_ALL)
         assign_tree(self.buffers.action, _ALL, checked_actions(action, self.single_action_space, self.num_envs))
         resetting = self._lanes_to_reset(_ALL)
         return self._deliver(_ALL, self._run_step(), resetting, out)
 
-    def _deliver(self, lanes: Any, reports: list[Report], resetting: np.ndarray | None, out: Step) -> dict[str, Any]:
+    def _deliver(self, lanes: Rows, reports: list[Report], resetting: np.ndarray | None, out: Step) -> Info:
         """Results of `lanes` (indices, or `slice(None)`) out of the buffers into the rows of `out`; their infos."""
         buffers, num_rows = self.buffers, len(out.reward)
         assign_tree(out.obs, _ALL, index_tree(buffers.obs, lanes))
@@ -107,12 +133,12 @@ class LaneBatch(Batch):
 
     def _finish(
         self,
-        lanes: Any,
+        lanes: Rows,
         done: np.ndarray,
         reports: list[Report],
         row_of_lane: np.ndarray | None,
         out: Step,
-        info: dict[str, Any],
+        info: Info,
     ) -> None:
         """Add to `info` what is due where an episode ended, and start counting the next ones."""
         info["episode"], info["_episode"] = self._episodes.summary(lanes), done
@@ -127,7 +153,7 @@ class LaneBatch(Batch):
 
     def _infos(
         self, reports: list[Report], action_mask: Array | None, num_rows: int, row_of_lane: np.ndarray | None = None
-    ) -> dict[str, Any]:
+    ) -> Info:
         parts = [report.infos for report in reports if report.infos]
         info = to_dense(parts, num_rows, row_of_lane) if parts else {}
         if action_mask is not None:
@@ -144,22 +170,16 @@ class LaneBatch(Batch):
 
     # ------------------------------------------------------------------ moments
 
-    def _ended(self, lanes: Any) -> np.ndarray:
+    def _ended(self, lanes: Rows) -> np.ndarray:
         """[n] bool: the episode is over, the user knows, and the lane waits for its reset (NEXT_STEP, DISABLED)."""
         return self.buffers.ended[lanes].copy()
 
-    def _refuse_ended(self, lanes: Any) -> None:
+    def _refuse_ended(self, lanes: Rows) -> None:
         """DISABLED: an ended lane must be reset before it steps."""
-        if self.autoreset_mode is not AutoresetMode.DISABLED:
-            return
-        ended = self._ended(lanes)
-        if ended.any():
-            raise StateError(
-                f"The episode of lane {self._lane_numbers[lanes][ended][0]} has ended and autoreset is disabled. "
-                "Reset it with reset(options={'reset_mask': mask}) before the next step."
-            )
+        if self.autoreset_mode is AutoresetMode.DISABLED and (ended := self._ended(lanes)).any():
+            raise episode_over(self._lane_numbers[lanes][ended][0])
 
-    def _lanes_to_reset(self, lanes: Any) -> np.ndarray | None:
+    def _lanes_to_reset(self, lanes: Rows) -> np.ndarray | None:
         """NEXT_STEP: [n] bool, the lanes whose coming step is their reset."""
         return self._ended(lanes) if self.autoreset_mode is AutoresetMode.NEXT_STEP else None
 
@@ -173,16 +193,16 @@ class LaneBatch(Batch):
             "ended": self.buffers.ended.copy(),
             "seed": self.buffers.seed.copy(),
             "restarts": self.buffers.restarts.copy(),
-            **{name: leaf.copy() for name, leaf in _named_leaves("obs", self.buffers.obs)},
+            **{name: leaf.copy() for name, leaf in named_leaves(self.buffers.obs, "obs")},
             **self._episodes.get_state(),
         }
 
     def _set_state(self, state: State) -> None:
         sizes = state.get("lane_sizes")
         if sizes is None or len(sizes) != self.num_envs:
-            found = "no lanes" if sizes is None else f"{len(sizes)} lanes"
+            given = "no lanes" if sizes is None else f"{len(sizes)} lanes"
             raise StateError(
-                f"set_state() got the state of {found}; this batch has {self.num_envs}. "
+                f"set_state() got the state of {given}; this batch has {self.num_envs}. "
                 "Pass what get_state() of a batch of the same environments and the same num_envs returned."
             )
         stops = np.cumsum(sizes)
@@ -191,7 +211,7 @@ class LaneBatch(Batch):
         self.buffers.ended[:] = state["ended"]
         self.buffers.seed[:] = state["seed"]
         self.buffers.restarts[:] = state["restarts"]
-        for name, leaf in _named_leaves("obs", self.buffers.obs):
+        for name, leaf in named_leaves(self.buffers.obs, "obs"):
             leaf[:] = state[name]
         self._episodes.set_state(state)
 
@@ -200,11 +220,3 @@ def _rows_of_lanes(lanes: np.ndarray, num_envs: int) -> np.ndarray:
     rows = np.zeros(num_envs, np.intp)
     rows[lanes] = np.arange(len(lanes))
     return rows
-
-
-def _named_leaves(name: str, tree: Tree) -> list[tuple[str, np.ndarray]]:
-    if isinstance(tree, dict):
-        return [leaf for key, sub in tree.items() for leaf in _named_leaves(f"{name}.{key}", sub)]
-    if isinstance(tree, tuple):
-        return [leaf for k, sub in enumerate(tree) for leaf in _named_leaves(f"{name}.{k}", sub)]
-    return [(name, tree)]

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from numpy.typing import DTypeLike
 
+from shoal.trees import Tree, index_tree, map_tree
 from shoal.vector.lanes.making import Traits
-from shoal.vector.spaces import empty_batch, index_tree
+from shoal.vector.spaces import empty_batch
 
-Tree = Any
-Allocate = Callable[[tuple[int, ...], Any], np.ndarray]
+Allocate = Callable[[tuple[int, ...], DTypeLike], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,7 @@ class Buffers:
     @staticmethod
     def create(traits: Traits, num_envs: int, allocate: Allocate = np.zeros) -> Buffers:
         """Zeroed buffers for `num_envs` lanes. The same calls of `allocate`, in the same order, for the same traits."""
-        B = num_envs
-        width = traits.mask_width
+        B, width = num_envs, traits.mask_width
         return Buffers(
             action=_allocate_tree(traits.action_space, B, allocate),
             obs=_allocate_tree(traits.observation_space, B, allocate),
@@ -51,40 +50,16 @@ class Buffers:
 
     def lanes(self, start: int, stop: int) -> Buffers:
         """Views of the rows of lanes start..stop-1."""
-        rows: dict[str, Any] = {}
-        for name in (field.name for field in fields(self)):
-            array = getattr(self, name)
-            rows[name] = None if array is None else index_tree(array, slice(start, stop))
-        return Buffers(**rows)
+        trees = (getattr(self, field.name) for field in fields(self))
+        rows: list[Tree] = [None if tree is None else index_tree(tree, slice(start, stop)) for tree in trees]
+        return Buffers(*rows)
 
 
 def _allocate_tree(space: gym.Space, num_envs: int, allocate: Allocate) -> Tree:
-    if isinstance(space, gym.spaces.Dict):
-        return {key: _allocate_tree(sub, num_envs, allocate) for key, sub in space.spaces.items()}
-    if isinstance(space, gym.spaces.Tuple):
-        return tuple(_allocate_tree(sub, num_envs, allocate) for sub in space.spaces)
-    shape_and_type = empty_batch(space, 0)  # refuses spaces without a fixed shape
-    return allocate((num_envs, *shape_and_type.shape[1:]), shape_and_type.dtype)
+    # an empty batch has all shapes and types, and refuses spaces without a fixed shape
+    return map_tree(lambda leaf: allocate((num_envs, *leaf.shape[1:]), leaf.dtype), empty_batch(space, 0))
 
 
 def row_views(tree: Tree, num_rows: int) -> list[Tree]:
     """One view per row, made once: writing `view[...] = x` is then cheaper than `array[i] = x`."""
-    if isinstance(tree, dict):
-        columns = {key: row_views(sub, num_rows) for key, sub in tree.items()}
-        return [{key: column[i] for key, column in columns.items()} for i in range(num_rows)]
-    if isinstance(tree, tuple):
-        parts = [row_views(sub, num_rows) for sub in tree]
-        return [tuple(part[i] for part in parts) for i in range(num_rows)]
-    return [tree[i, ...] for i in range(num_rows)]
-
-
-def fill(target: Tree, value: Tree) -> None:
-    """`leaf[...] = value_leaf` for every leaf of a row view."""
-    if isinstance(target, dict):
-        for key, sub in target.items():
-            fill(sub, value[key])
-    elif isinstance(target, tuple):
-        for sub, part in zip(target, value, strict=True):
-            fill(sub, part)
-    else:
-        target[...] = value
+    return [index_tree(tree, (i, ...)) for i in range(num_rows)]

@@ -16,14 +16,14 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from shoal.errors import LaneFault
-from shoal.vector.lanes.buffers import Buffers, fill, row_views
+from shoal.seeding import lane_seeds
+from shoal.trees import Tree, assign_tree, copy_tree, index_tree
+from shoal.vector.lanes.buffers import Buffers, row_views
 from shoal.vector.lanes.faults import Fault, describe_exception, fault_kind
 from shoal.vector.lanes.infos import CONTRACT_KEYS, Columns, to_columns
 from shoal.vector.lanes.making import EnvMaker, Traits, check_alike, make_lane
-from shoal.vector.lanes.snapshot import Snapshots
+from shoal.vector.lanes.snapshot import Snapshots, load
 from shoal.vector.lanes.values import as_mask, as_reward, conformer, rows_of
-from shoal.vector.seeding import lane_seeds
-from shoal.vector.spaces import copy_tree, index_tree
 
 
 @dataclass
@@ -75,8 +75,8 @@ class LaneGroup:
         self._obs_rows = row_views(buffers.obs, self.num_lanes)
         self._final_rows = row_views(buffers.final_obs, self.num_lanes)
         self._snapshots = Snapshots(make)
-        self._infos: list[tuple[int, dict[str, Any]]] = []
-        self._final_infos: list[tuple[int, dict[str, Any]]] = []
+        self._infos: list[tuple[int, dict[str, object]]] = []
+        self._final_infos: list[tuple[int, dict[str, object]]] = []
         self._faults: list[Fault] = []
         self.envs: list[gym.Env] = []
         self._steps: list[Any] = []
@@ -89,7 +89,7 @@ class LaneGroup:
 
     # ------------------------------------------------------------------ what batches and workers call
 
-    def reset(self, rows: Sequence[int], seeds: Sequence[int | None], options: dict[str, Any] | None) -> Report:
+    def reset(self, rows: Sequence[int], seeds: Sequence[int | None], options: dict[str, object] | None) -> Report:
         """Begin new episodes in `rows`: writes their obs and masks."""
         for row, seed in zip(rows, seeds, strict=True):
             self._current[0] = self.first_lane + row
@@ -99,8 +99,7 @@ class LaneGroup:
             try:
                 self._begin(row, seed, options)
             except Exception as error:
-                self._fault(row, "reset()", error)
-                self._install(row, make_lane(self.make, self.first_lane + row))
+                self._replace(row, "reset()", error)
                 self._begin_fresh(row, seed, options)
         self._current[0] = -1
         return self._take_report()
@@ -135,13 +134,13 @@ class LaneGroup:
             except LaneFault:
                 raise
             except Exception as error:
-                self._fault(row, "step()", error)
-                self._revive(row)
+                self._replace(row, "step()", error)
+                self._begin_anew(row)
                 continue
             if is_leaf:
                 obs_rows[row][...] = obs
             else:
-                fill(obs_rows[row], obs)
+                assign_tree(obs_rows[row], ..., obs)
             if info:
                 self._infos.append((first + row, info))
         current[0] = -1
@@ -162,9 +161,28 @@ class LaneGroup:
     def load(self, saved: list[bytes]) -> None:
         """Go back to what `save` returned."""
         for row, data in enumerate(saved):
-            env = self._snapshots.load(self.envs[row], data)
+            env = load(self.envs[row], data)
             if env is not self.envs[row]:
                 self._install(row, env)
+
+    def call(self, name: str, args: tuple[object, ...], kwargs: dict[str, object]) -> list[Any]:
+        """What method `name` of each environment returns; its value where it is not a method."""
+        results = []
+        for lane, env in enumerate(self.envs, self.first_lane):
+            self._current[0] = lane
+            member = env.get_wrapper_attr(name)
+            try:
+                results.append(member(*args, **kwargs) if callable(member) else member)
+            except Exception as error:
+                raise LaneFault(describe_exception(lane, f"{name}()", error), lane) from error
+            finally:
+                self._current[0] = -1
+        return results
+
+    def set_attr(self, name: str, values: list[Any]) -> None:
+        """Set attribute `name` of each environment."""
+        for env, value in zip(self.envs, values, strict=True):
+            env.set_wrapper_attr(name, value)
 
     def close(self) -> None:
         """Close every environment; errors in doing so are of no further interest."""
@@ -188,49 +206,47 @@ class LaneGroup:
         with contextlib.suppress(Exception):
             env.close()
 
-    def _begin(self, row: int, seed: int | None, options: dict[str, Any] | None = None) -> None:
+    def _begin(self, row: int, seed: int | None, options: dict[str, object] | None = None) -> None:
         obs, info = self.envs[row].reset(seed=seed, options=options)
         obs = self._conform(obs)
         if self.traits.mask_source:
             self._write_mask(row, info)
-        fill(self._obs_rows[row], obs)
+        assign_tree(self._obs_rows[row], ..., obs)
         self.buffers.ended[row] = False
         if info:
             self._infos.append((self.first_lane + row, info))
 
-    def _end(self, row: int, obs: Any, info: dict[str, Any]) -> None:
+    def _end(self, row: int, obs: Tree, info: dict[str, object]) -> None:
         """The episode of `row` ended with `obs`: begin the next one now, or say that the lane waits for it."""
         lane = self.first_lane + row
         if not self.same_step:
             if self.traits.mask_source:
                 self._write_mask(row, info)
-            fill(self._obs_rows[row], obs)
+            assign_tree(self._obs_rows[row], ..., obs)
             self.buffers.ended[row] = True
             if info:
                 self._infos.append((lane, info))
             return
-        fill(self._final_rows[row], obs)
+        assign_tree(self._final_rows[row], ..., obs)
         if info:
             self._final_infos.append((lane, dict(info)))
-        try:
-            self._begin(row, None)
-        except Exception as error:
-            self._fault(row, "reset()", error)
-            self._install(row, make_lane(self.make, self.first_lane + row))
-            self._begin_fresh(row, self._restart_seed(row))
+        self._begin_next(row)
 
     def _reset_ended(self, row: int) -> None:
         """NEXT_STEP: this step of `row` is its reset."""
         self.buffers.reward[row] = 0.0
         self.buffers.terminated[row] = self.buffers.truncated[row] = False
+        self._begin_next(row)
+
+    def _begin_next(self, row: int) -> None:
+        """The episode after one that ended."""
         try:
             self._begin(row, None)
         except Exception as error:
-            self._fault(row, "reset()", error)
-            self._install(row, make_lane(self.make, self.first_lane + row))
+            self._replace(row, "reset()", error)
             self._begin_fresh(row, self._restart_seed(row))
 
-    def _write_mask(self, row: int, info: dict[str, Any]) -> None:
+    def _write_mask(self, row: int, info: dict[str, object]) -> None:
         if self.traits.mask_source == "method":
             mask = self.envs[row].get_wrapper_attr("action_masks")()
         else:
@@ -241,33 +257,30 @@ class LaneGroup:
 
     # ------------------------------------------------------------------ faults
 
-    def _fault(self, row: int, during: str, error: Exception) -> None:
-        """Raise the fault, or note it where lanes are restarted."""
+    def _replace(self, row: int, during: str, error: Exception) -> None:
+        """Raise the fault; where lanes are restarted, note it and put a fresh environment in place."""
         kind, lane = fault_kind(error), self.first_lane + row
         reason = describe_exception(lane, during, error)
         if not self.restart:
             self._take_report()
             raise LaneFault(reason, lane) from error
         self._faults.append(Fault(lane, kind, reason))
-
-    def _revive(self, row: int) -> None:
-        """The step of `row` is void: its episode is truncated at the last good observation, a fresh one begins."""
-        self._install(row, make_lane(self.make, self.first_lane + row))
-        self._begin_anew(row)
+        self._install(row, make_lane(self.make, lane))
 
     def _begin_anew(self, row: int) -> None:
-        """Truncate the episode of `row` and begin the first one of the fresh environment that is there now."""
+        """The step of `row` is void: its episode is truncated at the last good observation, and the first one of the
+        fresh environment begins."""
         self.buffers.reward[row] = 0.0
         self.buffers.terminated[row], self.buffers.truncated[row] = False, True
         if self.same_step:
-            fill(self._final_rows[row], self._obs_rows[row])
+            assign_tree(self._final_rows[row], ..., self._obs_rows[row])
             self._begin_fresh(row, self._restart_seed(row))
         else:
             self._begin_fresh(row, self._restart_seed(row), only_seed=True)
             self.buffers.ended[row] = True
 
     def _begin_fresh(
-        self, row: int, seed: int | None, options: dict[str, Any] | None = None, only_seed: bool = False
+        self, row: int, seed: int | None, options: dict[str, object] | None = None, only_seed: bool = False
     ) -> None:
         """Reset the fresh environment in `row`; a second fault in a row is no accident and is raised.
 

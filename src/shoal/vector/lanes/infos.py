@@ -6,43 +6,40 @@ It happens in two halves, so that what crosses from a worker is a handful of arr
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-Columns = dict[str, tuple[np.ndarray, Any]]  # key -> lanes [n], values [n, ...] or the Columns of a nested dict
+from shoal.trees import Tree
+from shoal.vector.batch import Info
 
+Columns = dict[str, tuple[np.ndarray, Tree]]  # key -> lanes [n], values [n, ...] or the Columns of a nested dict
 
 # what these say is the batch's to say, whatever an environment or its wrappers put there
 CONTRACT_KEYS = frozenset({"episode", "final_obs", "final_info", "action_mask", "fault"})
 
 
-def to_columns(rows: list[tuple[int, dict[str, Any]]], skip: frozenset[str] = frozenset()) -> Columns:
+def to_columns(rows: list[tuple[int, dict[str, object]]], skip: frozenset[str] = frozenset()) -> Columns:
     """The values of each key and the lanes they belong to, without the keys in `skip`."""
-    gathered: dict[str, tuple[list[int], list[Any]]] = {}
+    gathered: dict[str, tuple[list[int], list[object]]] = {}
     for lane, info in rows:
         for key, value in info.items():
-            if key in skip:
-                continue
-            if key not in gathered:
-                gathered[key] = ([], [])
-            lanes, values = gathered[key]
-            lanes.append(lane)
-            values.append(value)
+            if key not in skip:
+                lanes, values = gathered.setdefault(key, ([], []))
+                lanes.append(lane)
+                values.append(value)
     return {key: (np.array(lanes), _stack(lanes, values)) for key, (lanes, values) in gathered.items()}
 
 
-def to_dense(parts: list[Columns], num_rows: int, row_of_lane: np.ndarray | None = None) -> dict[str, Any]:
+def to_dense(parts: list[Columns], num_rows: int, row_of_lane: np.ndarray | None = None) -> Info:
     """Columns as {key: [num_rows, ...], _key: [num_rows] bool}; rows without a value are zero (None for objects).
 
     Args:
         row_of_lane: [B], the row of each lane, where the rows are not simply the lanes.
     """
-    dense: dict[str, Any] = {}
+    dense: Info = {}
     for key in dict.fromkeys(key for part in parts for key in part):
-        found = [part[key] for part in parts if key in part]
-        rows = [lanes if row_of_lane is None else row_of_lane[lanes] for lanes, _ in found]
-        values = [value for _, value in found]
+        columns = [part[key] for part in parts if key in part]
+        rows = [lanes if row_of_lane is None else row_of_lane[lanes] for lanes, _ in columns]
+        values = [value for _, value in columns]
         mask = np.zeros(num_rows, np.bool_)
         mask[np.concatenate(rows)] = True
         if all(isinstance(value, dict) for value in values):
@@ -53,7 +50,7 @@ def to_dense(parts: list[Columns], num_rows: int, row_of_lane: np.ndarray | None
     return dense
 
 
-def _stack(lanes: list[int], values: list[Any]) -> Any:
+def _stack(lanes: list[int], values: list) -> np.ndarray | Columns:
     if all(isinstance(value, dict) for value in values):
         return to_columns(list(zip(lanes, values, strict=True)))
     try:
@@ -65,19 +62,18 @@ def _stack(lanes: list[int], values: list[Any]) -> Any:
     return _objects(values)
 
 
-def _objects(values: list[Any]) -> np.ndarray:
+def _objects(values: list) -> np.ndarray:
     array = np.empty(len(values), object)
     for i, value in enumerate(values):
         array[i] = value
     return array
 
 
-def _scatter(rows: list[np.ndarray], values: list[Any], num_rows: int) -> np.ndarray:
+def _scatter(rows: list[np.ndarray], values: list, num_rows: int) -> np.ndarray:
     arrays = [
         _objects([value] * len(r)) if isinstance(value, dict) else value for r, value in zip(rows, values, strict=True)
     ]
-    alike = len({array.shape[1:] for array in arrays}) == 1 and all(array.dtype != object for array in arrays)
-    if alike:
+    if len({array.shape[1:] for array in arrays}) == 1 and all(array.dtype != object for array in arrays):
         target = np.zeros((num_rows, *arrays[0].shape[1:]), np.result_type(*arrays))
         for index, array in zip(rows, arrays, strict=True):
             target[index] = array

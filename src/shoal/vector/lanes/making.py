@@ -33,7 +33,7 @@ class EnvMaker:
                 "Pass its id, its class, or a function that makes it."
             )
         if not isinstance(self.source, str) and not callable(self.source):
-            raise ConfigError(f"env={self.source!r} makes no environment. Pass a Gymnasium id, a class or a factory.")
+            raise ConfigError(f"env={self.source!r} cannot make lanes. Pass a Gymnasium id, a class or a factory.")
         if isinstance(self.source, str):
             # the spec travels instead of the id, which a user's script may have registered in this process only
             spec = copy.deepcopy(find_spec(self.source))
@@ -107,10 +107,10 @@ def make_lane(make: EnvMaker, lane: int) -> gym.Env:
 def check_alike(env: gym.Env, lane: int, traits: Traits) -> None:
     """`ConfigError` if the spaces of `lane` are not those of the batch."""
     for kind in ("observation_space", "action_space"):
-        expected, found = getattr(traits, kind), getattr(env, kind)
-        if found != expected:
+        expected, actual = getattr(traits, kind), getattr(env, kind)
+        if actual != expected:
             raise ConfigError(
-                f"Lane {lane} has the {kind} {found}, the others {expected}. "
+                f"Lane {lane} has the {kind} {actual}, the others {expected}. "
                 "All lanes of a batch need equal spaces: make the environment without options that change them."
             )
 

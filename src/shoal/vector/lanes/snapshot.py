@@ -8,20 +8,21 @@ by step is refused.
 from __future__ import annotations
 
 import pickle
-from typing import Any
 
 import cloudpickle
 import gymnasium as gym
 import numpy as np
 
 from shoal.errors import StateError
+from shoal.trees import Tree
+from shoal.vector.batch import Info
 from shoal.vector.lanes.making import EnvMaker
 
 _WARM_UP_STEPS, _REPLAY_STEPS = 3, 20
 
 
 class Snapshots:
-    """Saves and loads environments made by `make`."""
+    """Saves environments made by `make`; `load` brings one back."""
 
     def __init__(self, make: EnvMaker) -> None:
         self._make = make
@@ -36,10 +37,6 @@ class Snapshots:
             return save(env)
         except Exception as error:
             raise StateError(f"get_state() cannot save lane {lane}: {_why(error)}. {_REMEDY}") from error
-
-    def load(self, env: gym.Env, data: bytes) -> gym.Env:
-        """The environment that `data` describes: `env` itself, set back, or a new one that takes its place."""
-        return load(env, data)
 
     def _verify(self) -> None:
         env = twin = self._make()
@@ -78,14 +75,14 @@ def save(env: gym.Env) -> bytes:
     return _dump((core.get_state(), core.np_random.bit_generator.state, layers))
 
 
-def _dump(value: Any) -> bytes:
+def _dump(value: object) -> bytes:
     """Equal bytes for equal values: a first pickle also tells which equal parts happen to be one object, a pickle of
     what it gives back does not."""
     return cloudpickle.dumps(pickle.loads(cloudpickle.dumps(value)))
 
 
 def load(env: gym.Env, data: bytes) -> gym.Env:
-    """The environment saved in `data`; `env` is one of the same kind that may be overwritten."""
+    """The environment saved in `data`: `env` itself, one of the same kind, set back, or a new one in its place."""
     saved = pickle.loads(data)
     if isinstance(saved, gym.Env):
         return saved
@@ -107,12 +104,12 @@ def _wrappers(env: gym.Env) -> list[gym.Wrapper]:
     return layers
 
 
-def _step_or_reset(env: gym.Env, action: Any) -> Any:
+def _step_or_reset(env: gym.Env, action: Tree) -> tuple:
     result = env.step(action)
     return (result, *env.reset()) if result[2] or result[3] else result
 
 
-def _sample(env: gym.Env, info: dict[str, Any]) -> Any:
+def _sample(env: gym.Env, info: Info) -> Tree:
     """A random action, an allowed one where the environment says which are."""
     space = env.action_space
     allowed = (
@@ -126,7 +123,7 @@ def _sample(env: gym.Env, info: dict[str, Any]) -> Any:
     return space.sample(mask=mask)
 
 
-def _equal(a: Any, b: Any) -> bool:
+def _equal(a: Tree, b: Tree) -> bool:
     if isinstance(a, dict):
         return a.keys() == b.keys() and all(_equal(a[key], b[key]) for key in a)
     if isinstance(a, tuple | list):

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import SupportsFloat
 
 import gymnasium as gym
 import numpy as np
+from numpy.typing import ArrayLike
 
 from shoal.errors import ActionError
+from shoal.trees import Tree
 from shoal.vector.lanes.faults import InvalidValue
 from shoal.vector.spaces import as_actions, check_action_range
 
-Tree = Any
+Conform = Callable[[Tree], Tree]
+"""What an environment returned -> the same as a value of its space, or `InvalidValue`."""
 
 
-def conformer(space: gym.Space, name: str = "the observation") -> Callable[[Any], Tree]:
+def conformer(space: gym.Space, name: str = "the observation") -> Conform:
     """A function that returns its argument as a value of `space` (not copied), or raises `InvalidValue`.
 
     Numbers are converted where nothing is lost (a float64 array for a float32 space, a list for an array).
@@ -27,34 +30,34 @@ def conformer(space: gym.Space, name: str = "the observation") -> Callable[[Any]
     return _leaf_conformer(space, name)
 
 
-def _dict_conformer(parts: dict[str, Callable[[Any], Tree]], name: str) -> Callable[[Any], Tree]:
-    def conform(value: Any) -> Tree:
+def _dict_conformer(parts: dict[str, Conform], name: str) -> Conform:
+    def conform(value: Tree) -> Tree:
         if not isinstance(value, dict) or value.keys() != parts.keys():
-            found = sorted(map(str, value)) if isinstance(value, dict) else type(value).__name__
-            raise InvalidValue(f"{name} has {found} where its space has the keys {sorted(map(str, parts))}")
+            given = sorted(map(str, value)) if isinstance(value, dict) else type(value).__name__
+            raise InvalidValue(f"{name} has {given} where its space has the keys {sorted(map(str, parts))}")
         return {key: part(value[key]) for key, part in parts.items()}
 
     return conform
 
 
-def _tuple_conformer(parts: list[Callable[[Any], Tree]], name: str) -> Callable[[Any], Tree]:
-    def conform(value: Any) -> Tree:
+def _tuple_conformer(parts: list[Conform], name: str) -> Conform:
+    def conform(value: Tree) -> Tree:
         if not isinstance(value, tuple | list) or len(value) != len(parts):
-            found = f"{len(value)} parts" if isinstance(value, tuple | list) else f"a {type(value).__name__}"
-            raise InvalidValue(f"{name} is {found} where its space has {len(parts)} parts")
+            given = f"{len(value)} parts" if isinstance(value, tuple | list) else f"a {type(value).__name__}"
+            raise InvalidValue(f"{name} is {given} where its space has {len(parts)} parts")
         return tuple(part(item) for part, item in zip(parts, value, strict=True))
 
     return conform
 
 
-def _leaf_conformer(space: gym.Space, name: str) -> Callable[[Any], np.ndarray]:
+def _leaf_conformer(space: gym.Space, name: str) -> Conform:
     shape, dtype, ndarray = space.shape, space.dtype, np.ndarray
     assert shape is not None
     assert dtype is not None
     can_be_nan = dtype.kind == "f" and 0 not in shape
     is_short = len(shape) == 1 and shape[0] <= _SHORT
 
-    def conform(value: Any) -> np.ndarray:
+    def conform(value: Tree) -> np.ndarray:
         if type(value) is not ndarray or value.dtype is not dtype or value.shape != shape:
             value = _convert(value, shape, dtype, name)
         if can_be_nan:
@@ -71,7 +74,7 @@ _SHORT = 32  # numbers up to which a Python sum beats a NumPy call
 _WIDER = {"b": "b", "i": "biu", "u": "biu", "f": "biuf"}  # which kinds of number may become which
 
 
-def _convert(value: Any, shape: tuple[int, ...] | None, dtype: Any, name: str) -> np.ndarray:
+def _convert(value: Tree, shape: tuple[int, ...], dtype: np.dtype, name: str) -> np.ndarray:
     try:
         array = np.asarray(value)
     except ValueError:
@@ -89,7 +92,7 @@ def _convert(value: Any, shape: tuple[int, ...] | None, dtype: Any, name: str) -
     return converted
 
 
-def as_reward(value: Any) -> float:
+def as_reward(value: SupportsFloat) -> float:
     """`value` as a float that is a number, or `InvalidValue`."""
     try:
         reward = float(value)
@@ -100,7 +103,7 @@ def as_reward(value: Any) -> float:
     return reward
 
 
-def as_mask(value: Any, width: int) -> np.ndarray:
+def as_mask(value: ArrayLike | None, width: int) -> np.ndarray:
     """`value` as an action mask [A] bool, or `InvalidValue`."""
     if value is None:
         raise InvalidValue("info has no 'action_mask', which earlier infos had")
@@ -113,12 +116,12 @@ def as_mask(value: Any, width: int) -> np.ndarray:
     return mask
 
 
-def checked_actions(action: Any, space: gym.Space, num_rows: int) -> Tree:
+def checked_actions(action: Tree, space: gym.Space, num_rows: int) -> Tree:
     """`action` as a tree of arrays [B, *action] inside `space`; `ActionError` naming the first lane that is not."""
     if isinstance(space, gym.spaces.Dict):
         if not isinstance(action, dict) or action.keys() != space.spaces.keys():
-            found = sorted(action) if isinstance(action, dict) else type(action).__name__
-            raise ActionError(f"step() got {found}; pass a dict of arrays with the keys {sorted(space.spaces)}.")
+            given = sorted(action) if isinstance(action, dict) else type(action).__name__
+            raise ActionError(f"step() got {given}; pass a dict of arrays with the keys {sorted(space.spaces)}.")
         return {key: checked_actions(action[key], sub, num_rows) for key, sub in space.spaces.items()}
     if isinstance(space, gym.spaces.Tuple):
         if not isinstance(action, tuple | list) or len(action) != len(space.spaces):
@@ -129,7 +132,7 @@ def checked_actions(action: Any, space: gym.Space, num_rows: int) -> Tree:
     return array
 
 
-def rows_of(space: gym.Space, batched: Tree) -> Iterator[Any]:
+def rows_of(space: gym.Space, batched: Tree) -> Iterator[Tree]:
     """The actions of single lanes, as `space.sample()` would give them, out of arrays [n, *action]."""
     if isinstance(space, gym.spaces.Dict):
         columns = [rows_of(sub, batched[key]) for key, sub in space.spaces.items()]

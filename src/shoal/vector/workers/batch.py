@@ -6,19 +6,22 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
+from multiprocessing import get_all_start_methods
 from typing import Any, Literal
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from shoal.errors import ConfigError, LaneFault, StateError
-from shoal.vector.batch import Array, Step, Tree, check_autoreset_mode, check_num_envs
+from shoal.platform import num_cores
+from shoal.trees import Tree, assign_tree
+from shoal.vector.batch import Array, Info, check_autoreset_mode, check_num_envs
+from shoal.vector.episodes import Rows
 from shoal.vector.lanes.base import LaneBatch
 from shoal.vector.lanes.group import Report
 from shoal.vector.lanes.making import EnvMaker, Source
 from shoal.vector.lanes.values import checked_actions
-from shoal.vector.spaces import assign_tree, empty_batch
-from shoal.vector.workers.crew import Crew, Loss, Reply
+from shoal.vector.workers.crew import Crew, Loss, Reply, pickled
 from shoal.vector.workers.flight import Flight
 from shoal.vector.workers.protocol import STEP_ALL
 
@@ -42,8 +45,8 @@ class WorkerBatch(LaneBatch):
         env: a Gymnasium id, an environment class, or a function that makes one.
         env_kwargs: keyword arguments for each of them.
         num_workers: processes; by default as many as the cores this process may use, and never more than lanes.
-        context: how they are started. "forkserver" and "spawn" pickle `env`; "fork" does not, but copies a process
-            that may have threads.
+        context: how they are started: by default "forkserver", or "spawn" where that is missing. Both pickle `env`;
+            "fork" does not, but copies a process that may have threads.
         step_timeout: seconds a lane may take for one step or reset before it counts as hung; None for ever.
         on_fault: "raise" or "restart".
         autoreset_mode, copy: as for every `Batch`.
@@ -54,15 +57,16 @@ class WorkerBatch(LaneBatch):
         env: Source,
         num_envs: int,
         *,
-        env_kwargs: dict[str, Any] | None = None,
+        env_kwargs: dict[str, object] | None = None,
         num_workers: int | None = None,
-        context: Literal["forkserver", "fork", "spawn"] = "forkserver",
+        context: Literal["forkserver", "fork", "spawn"] | None = None,
         step_timeout: float | None = None,
         on_fault: Literal["raise", "restart"] = "raise",
         autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
         copy: bool = True,
     ) -> None:
         num_envs, mode = check_num_envs(num_envs), check_autoreset_mode(autoreset_mode)
+        context = context or ("forkserver" if "forkserver" in get_all_start_methods() else "spawn")
         _check_options(context, on_fault, step_timeout)
         self.num_workers = _check_num_workers(num_workers, num_envs)
         self._crew = Crew(
@@ -90,7 +94,7 @@ class WorkerBatch(LaneBatch):
         assign_tree(self.buffers.action, chosen, checked)
         self._launch(chosen)
 
-    def recv(self, min_lanes: int = 1) -> tuple[np.ndarray, Tree, Array, Array, Array, dict[str, Any]]:
+    def recv(self, min_lanes: int = 1) -> tuple[np.ndarray, Tree, Array, Array, Array, Info]:
         """Wait until at least `min_lanes` lanes are back and return all that are.
 
         Returns:
@@ -131,24 +135,12 @@ class WorkerBatch(LaneBatch):
                     else:
                         self._flight.arrive(event.result.lanes, event.result.reports)
 
-    def _empty_rows(self, num_rows: int) -> Step:
-        space = self.single_observation_space
-        mask = self.buffers.action_mask
-        return Step(
-            empty_batch(space, num_rows),
-            np.zeros(num_rows, np.float32),
-            np.zeros(num_rows, np.bool_),
-            np.zeros(num_rows, np.bool_),
-            empty_batch(space, num_rows),
-            None if mask is None else np.zeros((num_rows, mask.shape[1]), np.bool_),
-        )
-
     # ------------------------------------------------------------------ all lanes together
 
-    def _run_reset(self, lanes: np.ndarray, seeds: list[int | None], options: dict[str, Any] | None) -> list[Report]:
+    def _run_reset(self, lanes: np.ndarray, seeds: list[int | None], options: dict[str, object] | None) -> list[Report]:
         self._flight.refuse_unless_empty("reset")
         untold = self._flight.forget_lost(lanes)
-        again: dict[int, tuple[Any, ...]] = {}
+        again: dict[int, tuple] = {}
         for index, worker in enumerate(self._crew.workers):
             mine = [k for k, lane in enumerate(lanes.tolist()) if lane in worker.lanes]
             if mine:
@@ -170,7 +162,7 @@ class WorkerBatch(LaneBatch):
                 self._crew.tell(index, (STEP_ALL,))
             return self._gather(dict.fromkeys(range(self.num_workers), ("revive_all",)))
 
-    def _gather(self, again: dict[int, tuple[Any, ...]]) -> list[Report]:
+    def _gather(self, again: dict[int, tuple]) -> list[Report]:
         """Wait for the workers that were asked. `again` is what to call on the replacement of one that is lost."""
         reports: list[Report] = []
         waiting = set(again)
@@ -201,7 +193,19 @@ class WorkerBatch(LaneBatch):
         workers = enumerate(self._crew.workers)
         self._call_all("load", {k: (saved[worker.lanes[0] : worker.lanes[-1] + 1],) for k, worker in workers})
 
-    def _call_all(self, name: str, arguments: dict[int, tuple[Any, ...]]) -> dict[int, Any]:
+    def _run_call(self, name: str, args: tuple[object, ...], kwargs: dict[str, object]) -> list[Any]:
+        self._flight.refuse_unless_empty("call")
+        sent = pickled((args, kwargs), f"The arguments of call({name!r})")
+        results = self._call_all("call", dict.fromkeys(range(self.num_workers), (name, sent)))
+        return [result for index in range(self.num_workers) for result in results[index]]
+
+    def _run_set_attr(self, name: str, values: list[Any]) -> None:
+        self._flight.refuse_unless_empty("set_attr")
+        parts = [values[worker.lanes[0] : worker.lanes[-1] + 1] for worker in self._crew.workers]
+        sent = [pickled(part, f"The values of set_attr({name!r})") for part in parts]
+        self._call_all("set_attr", {index: (name, part) for index, part in enumerate(sent)})
+
+    def _call_all(self, name: str, arguments: dict[int, tuple[object, ...]]) -> dict[int, list[Any]]:
         """The results of a call on each worker; what one of them could not do is raised once all have answered."""
         replies: dict[int, Reply] = {}
         with self._abandon_on_error():
@@ -212,7 +216,7 @@ class WorkerBatch(LaneBatch):
                     if isinstance(event, Loss):
                         raise LaneFault(event.reason, event.lane)
                     replies[event.worker] = event
-        for reply in replies.values():
+        for _, reply in sorted(replies.items()):  # of several errors that of the first lane, whoever was faster
             if reply.error is not None:
                 raise reply.error
         return {index: reply.result for index, reply in replies.items()}
@@ -223,7 +227,7 @@ class WorkerBatch(LaneBatch):
         if not self._restarts_lanes:
             raise LaneFault(f"{loss.reason} WorkerBatch(on_fault='restart') would go on without it.", loss.lane)
 
-    def _ended(self, lanes: Any) -> np.ndarray:
+    def _ended(self, lanes: Rows) -> np.ndarray:
         ended = super()._ended(lanes)
         if self._flight.lost:  # nobody has been told that these are over
             ended &= ~np.isin(self._lane_numbers[lanes], list(self._flight.lost))
@@ -249,7 +253,10 @@ class WorkerBatch(LaneBatch):
         if not self._was_reset:
             raise StateError(f"{call}() came before reset(). Call reset() first to begin the episodes.")
 
-    def close_extras(self, **kwargs: Any) -> None:
+    def cpu_seconds_elsewhere(self) -> float:
+        return sum(worker.cpu_seconds() for worker in self._crew.workers)
+
+    def close_extras(self, **kwargs: object) -> None:
         """End the workers. They close their environments, unless they are in the middle of a step."""
         if os.getpid() == self._owner_pid:  # a fork of this process has no say in it
             self._crew.close(kill=len(self._flight) > 0)
@@ -257,20 +264,20 @@ class WorkerBatch(LaneBatch):
 
 def _check_num_workers(num_workers: int | None, num_envs: int) -> int:
     if num_workers is None:
-        return min(len(os.sched_getaffinity(0)), num_envs)
+        return min(num_cores(), num_envs)
     if isinstance(num_workers, bool) or not isinstance(num_workers, int | np.integer) or num_workers < 1:
-        raise ConfigError(f"num_workers={num_workers!r} runs no lane. Pass an int from 1 to num_envs={num_envs}.")
+        raise ConfigError(f"num_workers={num_workers!r} is not valid. Pass an int from 1 to num_envs={num_envs}.")
     if num_workers > num_envs:
         raise ConfigError(f"num_workers={num_workers} is more than the {num_envs} lanes. Pass at most {num_envs}.")
     return int(num_workers)
 
 
 def _check_options(context: str, on_fault: str, step_timeout: float | None) -> None:
-    if sys.platform != "linux":
-        raise ConfigError(f"WorkerBatch needs Linux and this is {sys.platform}. Use SerialBatch here.")
     if context not in _CONTEXTS:
         raise ConfigError(f"context={context!r} is unknown. Use one of {', '.join(map(repr, _CONTEXTS))}.")
+    if context not in get_all_start_methods():
+        raise ConfigError(f"context={context!r} does not exist on {sys.platform}. Use 'spawn'.")
     if on_fault not in _POLICIES:
         raise ConfigError(f"on_fault={on_fault!r} is unknown. Use 'raise' or 'restart'.")
     if step_timeout is not None and not step_timeout > 0:
-        raise ConfigError(f"step_timeout={step_timeout} s is over before it begins. Pass seconds above 0, or None.")
+        raise ConfigError(f"step_timeout must be above 0 seconds, not {step_timeout}. Pass None to wait for ever.")

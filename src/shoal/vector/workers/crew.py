@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -19,7 +18,7 @@ from shoal.vector.lanes.making import EnvMaker, Traits
 from shoal.vector.workers.link import Worker, describe_lanes
 from shoal.vector.workers.memory import Shared
 from shoal.vector.workers.process import Assignment
-from shoal.vector.workers.protocol import DONE, FAILED, Hangup, linger, read_word, write_words
+from shoal.vector.workers.protocol import DONE, FAILED, Hangup, linger, make_watch
 
 _BEFORE = "before its lanes were made"
 
@@ -76,8 +75,7 @@ class Crew:
         self._num_envs, self._num_workers = num_envs, num_workers
         self._mode, self._restart = autoreset_mode, restart
         self._step_timeout = step_timeout
-        self._poller = select.poll()
-        self._worker_of_fd: dict[int, int] = {}
+        self._watch = make_watch()
         # looking four times as often as a lane may take bounds how late a hang is noticed by a quarter
         self._poll_ms = None if step_timeout is None else max(1, int(step_timeout * 250))
         self._lane_seen: list[int | None] = [None] * num_workers
@@ -100,13 +98,13 @@ class Crew:
         self.shared = Shared(self.traits, self._num_envs, self._num_workers)
         self.shared.current[:] = -1
         for worker in self.workers:
-            worker.hand_over(self.traits if worker is not self.workers[0] else None, self.shared.fd)
+            worker.hand_over(self.traits if worker is not self.workers[0] else None, self.shared.block)
         for index in range(self._num_workers):
             self._await(index, _BEFORE)
 
     def _hire(self, worker: int) -> Worker:
         bounds = np.linspace(0, self._num_envs, self._num_workers + 1).astype(int)
-        siblings = tuple(w.fd for w in self.workers) if self._context == "fork" else ()
+        siblings = tuple(w.conn.fileno() for w in self.workers) if self._context == "fork" else ()
         assignment = Assignment(
             worker=worker,
             num_workers=self._num_workers,
@@ -119,18 +117,17 @@ class Crew:
             inherited_fds=siblings,
         )
         hired = Worker(self._context, assignment, self._make, self._pickled)
-        for fd in (hired.fd, hired.pidfd):
-            self._poller.register(fd, select.POLLIN)
-            self._worker_of_fd[fd] = worker
+        self._watch.add(worker, hired.channel, hired.process.pid, hired.process.sentinel)
         return hired
 
     def _await(self, index: int, moment: str, timeout: float | None = None) -> Any:
         """The result of this one worker, which must not fail now."""
         worker = self.workers[index]
-        poller = select.poll()
-        for fd in (worker.fd, worker.pidfd):
-            poller.register(fd, select.POLLIN)
-        if not poller.poll(None if timeout is None else timeout * 1000):
+        alone = make_watch()
+        alone.add(index, worker.channel, worker.process.pid, worker.process.sentinel)
+        came_back = alone.wait(None if timeout is None else int(timeout * 1000))
+        alone.remove(index)
+        if not came_back:
             raise LaneFault(
                 f"Worker {index} ({describe_lanes(worker.lanes)}) did not come back within {timeout} s {moment}."
             )
@@ -149,7 +146,7 @@ class Crew:
         """A new worker takes the place of a lost one and at once makes `call`; returns its result."""
         self._dismiss(self.workers.pop(index))  # popped first: a forked worker must not close what is closed already
         self.workers.insert(index, self._hire(index))
-        self.workers[index].hand_over(self.traits, self.shared.fd)
+        self.workers[index].hand_over(self.traits, self.shared.block)
         self._await(index, "while its lanes were made again")
         self.shared.current[index] = -1
         self.workers[index].call(call, *arguments)
@@ -157,9 +154,7 @@ class Crew:
         return self._await(index, "while its lanes began again after a fault", patience)
 
     def _dismiss(self, worker: Worker, kill: bool = True) -> None:
-        for fd in (worker.fd, worker.pidfd):
-            self._poller.unregister(fd)
-            del self._worker_of_fd[fd]
+        self._watch.remove(worker.assignment.worker)
         worker.close(kill)
 
     def close(self, kill: bool) -> None:
@@ -170,22 +165,20 @@ class Crew:
         while self.workers:
             self._dismiss(self.workers.pop(), kill)
         if hasattr(self, "shared"):
-            os.close(self.shared.fd)
+            self.shared.block.close()
             del self.shared
 
     # ------------------------------------------------------------------ talk
 
     def tell(self, index: int, words: Sequence[int]) -> None:
         """Send words to a worker. If it is dead, `wait` will say so."""
-        self._watch(index)
-        try:
-            write_words(self.workers[index].fd, words)
-        except Hangup:
-            return
+        self._expect(index)
+        with contextlib.suppress(Hangup):
+            self.workers[index].channel.write_words(words)
 
     def call(self, index: int, name: str, *arguments: Any) -> None:
         """Have a worker call one of its methods. If it is dead, `wait` will say so."""
-        self._watch(index)
+        self._expect(index)
         with contextlib.suppress(Hangup, OSError):
             self.workers[index].call(name, *arguments)
 
@@ -193,8 +186,8 @@ class Crew:
         """What happened next: replies of the workers in `waiting`, or the loss of any. Sleeps until something does."""
         while True:
             # while a worker has nothing to do there is a core to wait on
-            events = linger(self._poller) if len(waiting) < self._num_workers else []
-            events = events or self._poller.poll(self._poll_ms)
+            events = linger(lambda: self._watch.wait(0)) if len(waiting) < self._num_workers else []
+            events = events or self._watch.wait(self._poll_ms)
             if not events:
                 lost = [self._lose(index, hung=True) for index in waiting if self._is_stuck(index)]
                 if lost:
@@ -202,10 +195,9 @@ class Crew:
                 continue
             replies: list[Reply | Loss] = []
             dead = []
-            for fd, _ in events:
-                index = self._worker_of_fd[fd]
+            for index, speaks in events:
                 try:
-                    if fd == self.workers[index].fd:
+                    if speaks:
                         replies.append(self._read(index))
                     else:
                         dead.append(index)
@@ -219,8 +211,8 @@ class Crew:
 
     def _read(self, index: int) -> Reply:
         worker = self.workers[index]
-        word = read_word(worker.fd)
-        self._watch(index)
+        word = worker.channel.read_word()
+        self._expect(index)
         if word == DONE:
             return self._plain_replies[index]
         if word >= 0:
@@ -233,7 +225,7 @@ class Crew:
 
     # ------------------------------------------------------------------ losses
 
-    def _watch(self, index: int) -> None:
+    def _expect(self, index: int) -> None:
         """The worker has shown signs of life, or has just been asked for some."""
         if self._step_timeout is not None:
             self._lane_seen[index], self._seen_at[index] = None, time.monotonic()
@@ -269,3 +261,11 @@ def _pickle(make: EnvMaker, context: str) -> bytes:
             f"env cannot be sent to the workers, which context={context!r} does by pickling it "
             f"({type(error).__name__}: {error}). Make what it needs inside the factory, or use context='fork'."
         ) from error
+
+
+def pickled(value: object, what: str) -> bytes:
+    """`value` as a worker can read it, or a `ConfigError` before anything is sent."""
+    try:
+        return cloudpickle.dumps(value)
+    except Exception as error:
+        raise ConfigError(f"{what} cannot be sent to the workers: {type(error).__name__}: {error}.") from error

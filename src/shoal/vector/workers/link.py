@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 from multiprocessing import get_context
-from multiprocessing.reduction import send_handle
 from typing import Any
 
+from shoal.platform import cpu_seconds_of
 from shoal.vector.lanes.making import Traits
+from shoal.vector.workers.memory import Block
 from shoal.vector.workers.process import Assignment, run_worker
-from shoal.vector.workers.protocol import CALL, Hangup, write_words
+from shoal.vector.workers.protocol import CALL, Hangup, make_channel
 
 _CLOSE_WITHIN_S = 5.0  # how long environments may take to close before their worker is killed
 
@@ -27,7 +27,7 @@ class Worker:
             # imports NumPy and Gymnasium once in the server instead of once in each worker
             ctx.set_forkserver_preload(["__main__", run_worker.__module__])
         self.conn, theirs = ctx.Pipe()
-        self.fd = self.conn.fileno()
+        self.channel = make_channel(self.conn)
         try:
             self.process = ctx.Process(  # type: ignore[attr-defined]
                 target=run_worker,
@@ -36,7 +36,6 @@ class Worker:
                 daemon=True,
             )
             self.process.start()
-            self.pidfd = os.pidfd_open(self.process.pid)
         except BaseException:
             self.conn.close()
             raise
@@ -45,16 +44,20 @@ class Worker:
 
     def call(self, name: str, *arguments: Any) -> None:
         """Have the worker call one of its methods; the reply comes when it comes."""
-        write_words(self.fd, (CALL,))
+        self.channel.write_words((CALL,))
         self.conn.send((name, arguments))
 
-    def hand_over(self, traits: Traits | None, shared_fd: int | None) -> None:
+    def hand_over(self, traits: Traits | None, block: Block | None) -> None:
         """Tell the worker what the lanes have in common, and give it the shared memory, as far as they are known."""
         with contextlib.suppress(OSError):  # it may have died at its start, which waiting for its answer will show
-            if traits is not None or shared_fd is None:
+            if traits is not None or block is None:
                 self.conn.send(traits)
-            if shared_fd is not None:
-                send_handle(self.conn, shared_fd, self.process.pid)
+            if block is not None:
+                block.hand_over(self.conn, self.process.pid)
+
+    def cpu_seconds(self) -> float:
+        """CPU seconds that the process has used; 0 once it is gone."""
+        return cpu_seconds_of(self.process.pid)
 
     def obituary(self) -> str:
         """How the process ended."""
@@ -78,7 +81,6 @@ class Worker:
         self.process.join()
         self.process.close()
         self.conn.close()
-        os.close(self.pidfd)
 
 
 def describe_lanes(lanes: range) -> str:

@@ -6,31 +6,33 @@ import gc
 import multiprocessing
 import os
 import pickle
-import select
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
-from multiprocessing.reduction import recv_handle
+from multiprocessing.reduction import ForkingPickler
 from typing import Any, NamedTuple
 
 from gymnasium.vector import AutoresetMode
 
+from shoal.errors import StateError
+from shoal.platform import PORTABLE
 from shoal.vector.lanes.group import LaneGroup, Report
 from shoal.vector.lanes.making import EnvMaker, Traits, probe
-from shoal.vector.workers.memory import Shared
+from shoal.vector.workers.memory import Block, Shared, receive_block
 from shoal.vector.workers.protocol import (
     CALL,
     DONE,
     FAILED,
     REPORT,
     STEP_ALL,
+    Channel,
+    Connection,
     Hangup,
     linger,
-    read_word,
-    write_words,
+    make_channel,
 )
 
 _FLUSH_AFTER_S = 0.0005  # finished lanes are told about together, but not kept longer than this
@@ -64,31 +66,40 @@ def run_worker(conn: Connection, assignment: Assignment, pickled_make: bytes | N
     multiprocessing.current_process().daemon = False  # environments may have processes of their own
     for fd in assignment.inherited_fds:
         os.close(fd)
-    threading.Thread(target=_exit_with_parent, args=(assignment.parent_pid,), daemon=True).start()
+    shared_blocks: list[Block] = []
+    threading.Thread(target=_exit_with_parent, args=(assignment.parent_pid, shared_blocks), daemon=True).start()
     gc.freeze()  # what came with the process and its imports is no garbage: collections need not look at it
     try:
-        group = _start(conn, assignment, pickled_make, make)
+        channel = make_channel(conn)
+        group = _start(channel, assignment, pickled_make, make, shared_blocks)
         if group is not None:
-            _serve(conn, group)
+            _serve(channel, group)
             group.close()
     except (Hangup, EOFError, BrokenPipeError, ConnectionResetError):
         pass  # the parent is gone, and nobody is left to tell
 
 
-def _exit_with_parent(parent_pid: int) -> None:
+def _exit_with_parent(parent_pid: int, shared_blocks: list[Block]) -> None:
     """Die at once when the parent does, even in the middle of an endless step."""
-    try:
-        parent = os.pidfd_open(parent_pid)
-    except ProcessLookupError:
-        os._exit(1)
-    poller = select.poll()
-    poller.register(parent, select.POLLIN)
-    poller.poll()
+    if sys.platform == "linux" and not PORTABLE:
+        from shoal.vector.workers.linux import await_end
+
+        await_end(parent_pid)
+    else:
+        from shoal.vector.workers.portable import await_parents_end
+
+        await_parents_end(parent_pid)
+    for block in shared_blocks:
+        block.forsake()
     os._exit(1)
 
 
 def _start(
-    conn: Connection, assignment: Assignment, pickled_make: bytes | None, make: EnvMaker | None
+    channel: Channel,
+    assignment: Assignment,
+    pickled_make: bytes | None,
+    make: EnvMaker | None,
+    shared_blocks: list[Block],
 ) -> LaneGroup | None:
     """Build the lanes in the shared memory that the parent sends once it knows the spaces."""
     try:
@@ -96,13 +107,14 @@ def _start(
             assert pickled_make is not None
             make = pickle.loads(pickled_make)
         assert make is not None
-        traits: Traits | None = conn.recv()
+        traits: Traits | None = channel.conn.recv()
         if traits is None:
             traits = probe(make)
-            _reply(conn, traits)
-        fd = recv_handle(conn)
-        shared = Shared(traits, assignment.num_envs, assignment.num_workers, fd)
-        os.close(fd)
+            _reply(channel, traits)
+        block = receive_block(channel.conn)
+        shared_blocks.append(block)
+        shared = Shared(traits, assignment.num_envs, assignment.num_workers, block)
+        block.close()
         group = LaneGroup(
             make,
             traits,
@@ -115,48 +127,46 @@ def _start(
     except (Hangup, EOFError):
         raise
     except Exception as error:
-        _reply_failure(conn, error)
+        _reply_failure(channel, error)
         return None
-    _reply(conn, None)
+    _reply(channel, None)
     return group
 
 
-def _serve(conn: Connection, group: LaneGroup) -> None:
-    fd = conn.fileno()
-    words = select.poll()
-    words.register(fd, select.POLLIN)
+def _serve(channel: Channel, group: LaneGroup) -> None:
     calls: dict[str, Callable[..., Any]] = {
         "reset": group.reset,
         "revive_all": group.revive_all,
         "save": group.save,
         "load": group.load,
+        "call": lambda name, sent: group.call(name, *pickle.loads(sent)),
+        "set_attr": lambda name, sent: group.set_attr(name, pickle.loads(sent)),
     }
     while True:
-        linger(words)
-        word = read_word(fd)
+        linger(channel.has_word)
+        word = channel.read_word()
         try:
             if word == STEP_ALL:
                 report = group.step()
                 if report:
-                    _reply(conn, report)
+                    _reply(channel, report)
                 else:
-                    write_words(fd, (DONE,))
+                    channel.write_words((DONE,))
             elif word == CALL:
-                name, arguments = conn.recv()
+                name, arguments = channel.conn.recv()
                 if name == "close":
                     return
-                _reply(conn, calls[name](*arguments))
+                _reply(channel, calls[name](*arguments))
             else:
-                _step_lanes(conn, group, word, words)
+                _step_lanes(channel, group, word)
         except (Hangup, EOFError, BrokenPipeError):
             raise
         except Exception as error:
-            _reply_failure(conn, error)
+            _reply_failure(channel, error)
 
 
-def _step_lanes(conn: Connection, group: LaneGroup, lane: int, words: select.poll) -> None:
+def _step_lanes(channel: Channel, group: LaneGroup, lane: int) -> None:
     """Step `lane` and all those whose words are waiting behind it; report them in small groups as they finish."""
-    fd = conn.fileno()
     landed = Landed([], [])
     last_told = time.perf_counter()
     while True:
@@ -164,27 +174,39 @@ def _step_lanes(conn: Connection, group: LaneGroup, lane: int, words: select.pol
         landed.lanes.append(lane)
         if report:
             landed.reports.append(report)
-        more = bool(words.poll(0))
+        more = channel.has_word()
         now = time.perf_counter()
         if not more or now - last_told > _FLUSH_AFTER_S:
             if landed.reports:
-                _reply(conn, landed)
+                _reply(channel, landed)
             else:
-                write_words(fd, landed.lanes)
+                channel.write_words(landed.lanes)
             landed, last_told = Landed([], []), now
         if not more:
             return
-        lane = read_word(fd)
+        lane = channel.read_word()
 
 
-def _reply(conn: Connection, result: Report | Traits | Any) -> None:
-    write_words(conn.fileno(), (REPORT,))
-    conn.send(result)
+def _reply(channel: Channel, result: Report | Traits | Any) -> None:
+    content = _pickled(result)
+    channel.write_words((REPORT,))
+    channel.conn.send_bytes(content)
 
 
-def _reply_failure(conn: Connection, error: Exception) -> None:
-    write_words(conn.fileno(), (FAILED,))
+def _pickled(result: object) -> Any:
+    """What `Connection.recv` reads; made before anything is sent, as it can fail."""
     try:
-        conn.send(error)
+        return ForkingPickler.dumps(result)
+    except Exception as error:
+        kind = type(error).__name__
+        raise StateError(
+            f"What the worker was asked for cannot be sent back by pickling it ({kind}: {error})."
+        ) from error
+
+
+def _reply_failure(channel: Channel, error: Exception) -> None:
+    channel.write_words((FAILED,))
+    try:
+        channel.conn.send(error)
     except (pickle.PicklingError, TypeError, AttributeError):
-        conn.send(RuntimeError(f"{type(error).__name__}: {error}"))
+        channel.conn.send(RuntimeError(f"{type(error).__name__}: {error}"))

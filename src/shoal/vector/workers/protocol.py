@@ -1,16 +1,23 @@
-"""How parent and worker speak: words of four bytes over a socket, with a pickle behind some of them.
+"""How parent and worker speak: words of four bytes, with a pickle behind some of them.
 
-A step is one word each way, so that the socket costs a write and a read per worker. A word from 0 up is a lane: "step
-this one", or "this one is done". Reading exactly one word at a time keeps the pickles of `Connection` in place.
+A step is one word each way, so that speaking costs a write and a read per worker. A word from 0 up is a lane: "step
+this one", or "this one is done". How words travel and deaths are noticed is in `linux` and, for every other system, in
+`portable`.
 """
 
 from __future__ import annotations
 
-import os
-import select
-import struct
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from shoal.platform import PORTABLE, yield_core
+
+if sys.platform == "win32":
+    from multiprocessing.connection import PipeConnection as Connection
+else:
+    from multiprocessing.connection import Connection
 
 STEP_ALL = -1  # parent: step all your lanes
 CALL = -2  # parent: a pickled (name, arguments) follows
@@ -18,7 +25,7 @@ DONE = -3  # worker: the step is in the buffers, and there is nothing more to sa
 REPORT = -4  # worker: a pickled result follows
 FAILED = -5  # worker: a pickled exception follows
 
-_SIZE = 4
+WORD_BYTES = 4
 _LINGER_S = 0.0002  # longer than a parent takes between two steps that needs no network for its actions
 
 
@@ -26,28 +33,63 @@ class Hangup(Exception):
     """The other end is closed: its process is gone."""
 
 
-def write_words(fd: int, words: Sequence[int]) -> None:
-    """Send words in one write."""
-    try:
-        os.write(fd, struct.pack(f"{len(words)}i", *words))
-    except (BrokenPipeError, ConnectionResetError) as error:
-        raise Hangup from error
+class Channel(Protocol):
+    """One end of the line between a parent and a worker."""
+
+    conn: Connection
+
+    def write_words(self, words: Sequence[int]) -> None:
+        """Send words together. `Hangup` if nobody is there."""
+
+    def read_word(self) -> int:
+        """Wait for one word. `Hangup` if nobody is there."""
+
+    def has_word(self) -> bool:
+        """Whether `read_word` would return at once."""
 
 
-def read_word(fd: int) -> int:
-    """Wait for one word."""
-    try:
-        data = os.read(fd, _SIZE)
-    except ConnectionResetError as error:
-        raise Hangup from error
-    if len(data) != _SIZE:
-        raise Hangup
-    return int.from_bytes(data, "little", signed=True)
+def make_channel(conn: Connection) -> Channel:
+    """The channel over `conn`, of the kind that the other end has too."""
+    if sys.platform == "linux" and not PORTABLE:
+        from shoal.vector.workers.linux import SocketChannel
+
+        return SocketChannel(conn)
+    from shoal.vector.workers.portable import PipeChannel
+
+    return PipeChannel(conn)
 
 
-def linger(poller: select.poll) -> list[tuple[int, int]]:
-    """Stay awake for a moment in case the next word comes at once: waking a core can take as long as ten lanes."""
+def linger(ready: Callable[[], Any]) -> Any:
+    """Stay awake for a moment in case something comes at once: waking a core can take as long as ten lanes.
+
+    Returns the first answer of `ready` that is true, or its last.
+    """
     give_up = time.perf_counter() + _LINGER_S
-    while not (events := poller.poll(0)) and time.perf_counter() < give_up:
-        os.sched_yield()
-    return events
+    while not (answer := ready()) and time.perf_counter() < give_up:
+        yield_core()
+    return answer
+
+
+# ---------------------------------------------------------------------- whoever answers or dies first
+
+
+class Watch(Protocol):
+    """Waits for several workers at once."""
+
+    def add(self, worker: int, channel: Channel, pid: int, sentinel: int) -> None: ...
+
+    def remove(self, worker: int) -> None: ...
+
+    def wait(self, milliseconds: int | None) -> list[tuple[int, bool]]:
+        """(worker, whether it has something to say; otherwise it has died) of whoever is first; [] after that time."""
+
+
+def make_watch() -> Watch:
+    """The watch for channels of `make_channel`."""
+    if sys.platform == "linux" and not PORTABLE:
+        from shoal.vector.workers.linux import PollWatch
+
+        return PollWatch()
+    from shoal.vector.workers.portable import SentinelWatch
+
+    return SentinelWatch()

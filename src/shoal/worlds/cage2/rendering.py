@@ -6,22 +6,20 @@
 from __future__ import annotations
 
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal.vector.batch import Batch, Tree
+from shoal.vector.kernel import KernelBatch
 from shoal.vector.rendering import Renderer
-from shoal.worlds.cage2.names import (
-    BLUE_ACTIONS,
-    EXPLOITS,
-    HOSTS,
-    RED_ACTIONS,
-    SCAN_SUBNET,
-    SUBNETS,
-    SUCCESS,
-    USER0,
-)
+from shoal.worlds.cage2.lanes import names
 
+if TYPE_CHECKING:
+    from PIL.ImageDraw import ImageDraw
+
+Frame = dict[str, Any]
+"""A JSON value: one lane at one moment."""
 WIDTH, HEIGHT = 640, 420
 PAPER, PANEL, INK, FAINT = "#f4f5f7", "#ffffff", "#1b2330", "#8a94a3"
 FREE, HELD, OWNED, BLUE = "#d5dae1", "#d99a2b", "#c8362f", "#2667d6"
@@ -29,12 +27,13 @@ COLUMNS = (("User", (8, 9, 10, 11, 12)), ("Enterprise", (1, 2, 3, 0)), ("Operati
 BELIEFS = ("clean", "unsure", "user level", "privileged")
 
 
-def frames(batch: Any, obs: Any) -> list[dict[str, Any]]:
+def frames(batch: Batch, obs: Tree) -> list[Frame]:
     """What one picture needs, per lane."""
+    assert isinstance(batch, KernelBatch)
     return [_frame(lane) for lane in batch.lane_state]
 
 
-def _frame(s: np.void) -> dict[str, Any]:
+def _frame(s: np.void) -> Frame:
     return {
         "held": int(s["held"]),
         "owned": int(s["owned"]),
@@ -47,22 +46,23 @@ def _frame(s: np.void) -> dict[str, Any]:
     }
 
 
-def meta(batch: Any) -> dict[str, Any]:
+def meta(batch: Batch) -> Frame:
     """Names, recorded once."""
     columns = [{"name": name, "hosts": list(hosts)} for name, hosts in COLUMNS]
-    names = {"hosts": HOSTS, "subnets": SUBNETS, "red": RED_ACTIONS, "exploits": EXPLOITS, "blue": BLUE_ACTIONS}
-    return {"columns": columns, "base": USER0, **{key: list(value) for key, value in names.items()}}
+    lists = {"hosts": names.HOSTS, "subnets": names.SUBNETS, "blue": names.BLUE_ACTIONS}
+    lists |= {"red": names.RED_ACTIONS, "exploits": names.EXPLOITS}
+    return {"columns": columns, "base": names.USER0, **{key: list(value) for key, value in lists.items()}}
 
 
-def describe_red(frame: dict[str, Any]) -> str:
+def describe_red(frame: Frame) -> str:
     """Red's move in a few words."""
     kind, target, success, exploit = frame["red"]
-    who = SUBNETS[target] if kind == SCAN_SUBNET else HOSTS[target] if target >= 0 else ""
-    by = f" by {EXPLOITS[exploit]}" if exploit >= 0 else ""
-    return f"{RED_ACTIONS[kind]} {who}{by}{', in vain' if kind and success != SUCCESS else ''}"
+    who = names.SUBNETS[target] if kind == names.SCAN_SUBNET else names.HOSTS[target] if target >= 0 else ""
+    by = f" by {names.EXPLOITS[exploit]}" if exploit >= 0 else ""
+    return f"{names.RED_ACTIONS[kind]} {who}{by}{', in vain' if kind and success != names.SUCCESS else ''}"
 
 
-def draw(frame: dict[str, Any], meta: dict[str, Any]) -> np.ndarray:
+def draw(frame: Frame, meta: Frame) -> np.ndarray:
     """One frame of a video, [H, W, 3]."""
     from PIL import Image, ImageDraw
 
@@ -75,7 +75,7 @@ def draw(frame: dict[str, Any], meta: dict[str, Any]) -> np.ndarray:
         for row, host in enumerate(hosts):
             _draw_host(pen, frame, host, x, 44 + 56 * row)
     pen.text((14, 348), f"Red: {describe_red(frame)}", OWNED)
-    pen.text((14, 370), f"Blue: {BLUE_ACTIONS[frame['blue']]}", BLUE)
+    pen.text((14, 370), f"Blue: {names.BLUE_ACTIONS[frame['blue']]}", BLUE)
     service = "operations running" if frame["service"] else "operations stopped"
     pen.text((500, 348), service, INK if frame["service"] else OWNED)
     pen.text((500, 370), f"step costs {-frame['tenths'] / 10:.1f}", FAINT)
@@ -85,14 +85,14 @@ def draw(frame: dict[str, Any], meta: dict[str, Any]) -> np.ndarray:
     return np.asarray(image)
 
 
-def _draw_host(pen: Any, frame: dict[str, Any], host: int, x: int, y: int) -> None:
+def _draw_host(pen: ImageDraw, frame: Frame, host: int, x: int, y: int) -> None:
     """A box whose bar is the truth and whose words are what Blue believes."""
     truth = OWNED if frame["owned"] >> host & 1 else HELD if frame["held"] >> host & 1 else FREE
     seen = frame["table"] >> 4 * host & 0b1111
     activity, belief = seen & 0b11, seen >> 2
     pen.rounded_rectangle((x, y, x + 168, y + 46), 7, truth)
     pen.rounded_rectangle((x + 7, y + 2, x + 166, y + 44), 6, PANEL)
-    pen.text((x + 16, y + 9), HOSTS[host], INK)
+    pen.text((x + 16, y + 9), names.HOSTS[host], INK)
     pen.text((x + 16, y + 27), f"Blue: {BELIEFS[belief]}", (FAINT, HELD, HELD, OWNED)[belief])
     if activity:
         pen.text((x + 112, y + 9), "exploit!" if activity == 0b11 else "scan", OWNED if activity == 0b11 else BLUE)

@@ -6,12 +6,19 @@
 from __future__ import annotations
 
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from shoal.vector.rendering import Renderer, rounded
-from shoal.worlds.dvrp.solution import split_routes
+from shoal.worlds.dvrp.lanes.solution import split_routes
+
+if TYPE_CHECKING:
+    from shoal.vector.batch import Batch, Tree
+    from shoal.worlds.dvrp.lanes.environment import DvrpBatch
+
+Frame = dict[str, Any]
+"""Named values that JSON can hold: what `rendering.js` and `draw` read."""
 
 WIDTH, HEIGHT = 640, 480
 MAP = (20, 20, 460, 400)  # left, top, right, bottom of the city
@@ -19,20 +26,18 @@ PAPER, GROUND, INK, FAINT, YES, NO = "#f4f5f7", "#e3e7ec", "#1b2330", "#8a94a3",
 ROUTES = ("#2667d6", "#d97b2b", "#1f8a5b", "#8a4fbf", "#c8362f", "#2aa3a8", "#b0881c", "#6b7280")
 
 
-def frames(batch: Any, obs: Any) -> list[dict[str, Any]]:
+def frames(batch: Batch, obs: Tree) -> list[Frame]:
     """What one picture needs, per lane."""
-    return [_frame(batch, lane) for lane in range(batch.num_envs)]
+    lanes = cast("DvrpBatch", batch)
+    return [_frame({name: array[lane] for name, array in lanes.state.items()}) for lane in range(batch.num_envs)]
 
 
-def _frame(batch: Any, lane: int) -> dict[str, Any]:
-    state = {name: array[lane] for name, array in batch.state.items()}
-    step, cells = int(state["step"]), state["cells"]
-    frame: dict[str, Any] = {
+def _frame(state: dict[str, np.ndarray]) -> Frame:
+    step, cells, routes = int(state["step"]), state["cells"], split_routes(state["routes"])
+    frame: Frame = {
         "step": step,
-        "routes": [[int(cells[node]) for node in route] for route in split_routes(state["routes"])],
-        "stops": [
-            [(node + 1) // 2 * (1 if node % 2 else -1) for node in route] for route in split_routes(state["routes"])
-        ],
+        "routes": [[int(cells[node]) for node in route] for route in routes],
+        "stops": [[(node + 1) // 2 * (1 if node % 2 else -1) for node in route] for route in routes],
         "cost": round(float(state["cost"]), 1),
         "answer": None,
         "asks": None,
@@ -60,19 +65,19 @@ def _frame(batch: Any, lane: int) -> dict[str, Any]:
     return frame
 
 
-def meta(batch: Any) -> dict[str, Any]:
+def meta(batch: Batch) -> Frame:
     """The city, recorded once."""
-    city = batch.scenario.city
-    xy = city.coordinates()
+    lanes = cast("DvrpBatch", batch)
+    city, _, fleet = lanes.scenario
     return {
-        "cells": [rounded(point) for point in xy],
+        "cells": [rounded(point) for point in city.coordinates()],
         "depot": city.depot,
-        "customers": batch.settings.customers,
-        "unit": "km" if batch.scenario.fleet.cost_matrix == "distance" else "min",
+        "customers": lanes.settings.customers,
+        "unit": "km" if fleet.cost_matrix == "distance" else "min",
     }
 
 
-def describe_answer(frame: dict[str, Any]) -> str:
+def describe_answer(frame: Frame) -> str:
     """The last negotiation in a few words."""
     answer = frame["answer"]
     if answer is None:
@@ -84,16 +89,16 @@ def describe_answer(frame: dict[str, Any]) -> str:
     return f"{who}: {-early} min earlier, {late} min later" if early or late else f"{who}: as asked for"
 
 
-def describe_request(frame: dict[str, Any]) -> str:
+def describe_request(frame: Frame) -> str:
     """Who asks now, and for what."""
     asks = frame["asks"]
     if asks is None:
         return "all requests are booked"
-    times = " to ".join(f"{_clock(window[0])}-{_clock(window[1])}" for window in (asks["pickup"], asks["dropoff"]))
-    return f"customer {asks['customer']} asks: {times}"
+    clock = [f"{minutes // 60:02d}:{minutes % 60:02d}" for minutes in (*asks["pickup"], *asks["dropoff"])]
+    return f"customer {asks['customer']} asks: {clock[0]}-{clock[1]} to {clock[2]}-{clock[3]}"
 
 
-def draw(frame: dict[str, Any], meta: dict[str, Any]) -> np.ndarray:
+def draw(frame: Frame, meta: Frame) -> np.ndarray:
     """One frame of a video, [H, W, 3]."""
     from PIL import Image, ImageDraw
 
@@ -106,8 +111,9 @@ def draw(frame: dict[str, Any], meta: dict[str, Any]) -> np.ndarray:
         path = [meta["depot"], *route, meta["depot"]]
         shift = 3 * (vehicle - len(frame["routes"]) / 2)  # side by side where streets are shared
         line = [(points[cell][0] + shift, points[cell][1] + shift) for cell in path]
-        pen.line(line, ROUTES[vehicle % len(ROUTES)], 3, joint="curve")
-        pen.text((480, 28 + 18 * vehicle), f"vehicle {vehicle + 1}: {len(route)} stops", ROUTES[vehicle % len(ROUTES)])
+        color = ROUTES[vehicle % len(ROUTES)]
+        pen.line(line, color, 3, joint="curve")
+        pen.text((480, 28 + 18 * vehicle), f"vehicle {vehicle + 1}: {len(route)} stops", color)
     answer = frame["answer"]
     if answer is not None:
         pen.line([*points[answer["from"]], *points[answer["to"]]], _tone(answer), 6)
@@ -120,20 +126,16 @@ def draw(frame: dict[str, Any], meta: dict[str, Any]) -> np.ndarray:
         pen.ellipse((end[0] - 6, end[1] - 6, end[0] + 6, end[1] + 6), PAPER, NO, 2)
     pen.text((20, 418), f"{frame['step']} of {meta['customers']} requests booked; {describe_request(frame)}", INK)
     pen.text((20, 438), describe_answer(frame), _tone(answer))
-    pen.text((20, 458), _cost_words(frame, meta), INK)
+    without = f", without offers {frame['noop']:.1f}" if "noop" in frame else ""
+    pen.text((20, 458), f"{frame['cost']:.1f} {meta['unit']}{without}", INK)
     return np.asarray(image)
 
 
-def _tone(answer: dict[str, Any] | None) -> str:
+def _tone(answer: Frame | None) -> str:
     """The colour of an answer: accepted, declined, or nothing was asked."""
     if answer is None or (answer["accepted"] and not any(answer["shift"])):
         return FAINT
     return YES if answer["accepted"] else NO
-
-
-def _cost_words(frame: dict[str, Any], meta: dict[str, Any]) -> str:
-    words = f"{frame['cost']:.1f} {meta['unit']}"
-    return words + (f", without offers {frame['noop']:.1f}" if "noop" in frame else "")
 
 
 def _place(xy: np.ndarray) -> list[tuple[float, float]]:
@@ -142,10 +144,6 @@ def _place(xy: np.ndarray) -> list[tuple[float, float]]:
     low, high = xy.min(0), xy.max(0)
     scale = min((right - left) / max(high[0] - low[0], 1e-9), (bottom - top) / max(high[1] - low[1], 1e-9))
     return [(left + (x - low[0]) * scale, bottom - (y - low[1]) * scale) for x, y in xy]
-
-
-def _clock(minutes: int) -> str:
-    return f"{minutes // 60:02d}:{minutes % 60:02d}"
 
 
 CITY_MAP = Renderer(

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.options import Values
+from shoal.vector.batch import Batch, Tree
 from shoal.vector.rendering import Renderer
+from shoal.worlds.kg.lanes.env import KGBatch
+
+if TYPE_CHECKING:
+    from shoal.agents.ppo import PPO
 
 SHOWN = 6  # successors per frame, the likeliest first
 
 
-def frames(batch: Any, obs: dict[str, np.ndarray]) -> list[dict[str, Any]]:
-    """Frames without a policy: successors in their order, no probabilities."""
-    return _frames(batch, obs, None)
-
-
-def frames_of_agent(batch: Any, obs: dict[str, np.ndarray], agent: Any) -> list[dict[str, Any]]:
+def frames_of_agent(batch: Batch, obs: Tree, agent: PPO) -> list[Values]:
     """Frames with the probability that `agent` gives to each successor."""
     import torch
 
@@ -25,18 +26,20 @@ def frames_of_agent(batch: Any, obs: dict[str, np.ndarray], agent: Any) -> list[
         logits = agent.network({key: torch.as_tensor(value) for key, value in obs.items()}, None)[0]
         present = torch.as_tensor(obs["derived_sub_indices"][..., 0, 0] > 0)
         probability = torch.softmax(logits.masked_fill(~present, -torch.inf), -1)
-    return _frames(batch, obs, probability.numpy())
+    return frames(batch, obs, probability.numpy())
 
 
-def _frames(batch: Any, obs: dict[str, np.ndarray], probability: np.ndarray | None) -> list[dict[str, Any]]:
+def frames(batch: Batch, obs: Tree, probability: np.ndarray | None = None) -> list[Values]:
+    """Frames of all lanes; without probabilities [B, S] the successors are in their order."""
+    assert isinstance(batch, KGBatch)
     vocabulary, lanes = batch.data.kb.vocabulary, batch.lanes
-    found = []
+    shown = []
     for lane in range(batch.num_envs):
         rows = obs["derived_sub_indices"][lane]
         count = int((rows[:, 0, 0] > 0).sum())
         weight = np.zeros(count) if probability is None else probability[lane, :count]
         best = np.argsort(-weight, kind="stable")[:SHOWN]
-        found.append(
+        shown.append(
             {
                 "query": vocabulary.atom(lanes.query[lane]),
                 "label": int(lanes.label[lane]),
@@ -45,13 +48,8 @@ def _frames(batch: Any, obs: dict[str, np.ndarray], probability: np.ndarray | No
                 "count": count,
             }
         )
-    return found
+    return shown
 
 
-PROOFS = Renderer(
-    "kg",
-    files(__package__).joinpath("rendering.js").read_text(),
-    frames=frames,
-    frames_of_agent=frames_of_agent,
-    fps=1.0,
-)
+_SCRIPT = files(__package__).joinpath("rendering.js").read_text()
+PROOFS = Renderer("kg", _SCRIPT, frames=frames, frames_of_agent=frames_of_agent, fps=1.0)

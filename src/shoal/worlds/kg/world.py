@@ -1,100 +1,113 @@
-"""`make_kg`: the world as `shoal.make("kg", ...)` and the command line make it."""
+"""The door of kg."""
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from shoal.errors import ConfigError
-from shoal.worlds.kg.dataset import Dataset, Filters, load_dataset
-from shoal.worlds.kg.env import KGBatch
-from shoal.worlds.kg.options import KGOptions
+from shoal.options import Flag, fit, hints_of
+from shoal.world import BatchOptions, Command, World
+from shoal.worlds.kg.lanes.options import EngineOptions, ProofOptions
 
-_NETWORK = ("atom_encoder", "state_encoder", "embedding_size", "logit_bias")
-_BATCH = ("mode", "engine", "device", "num_threads", "fact_cap", "autoreset_mode", "copy")
+if TYPE_CHECKING:
+    from shoal.worlds.kg.lanes.data.dataset import Dataset
+    from shoal.worlds.kg.lanes.env import KGBatch, Scorer
 
-
-def make_kg(
-    num_envs: int,
-    *,
-    data: str | Path | Dataset = "families",
-    rules: str | Path | None = None,
-    soft_facts: str | Path | None = None,
-    split: str = "train",
-    mode: str = "train",
-    depths: list[int] | None = None,
-    depth_weights: dict[int, float] | None = None,
-    require_rule: bool = True,
-    limit: int | None = None,
-    max_states: int = 64,
-    max_atoms: int = 6,
-    max_depth: int = 20,
-    memory: bool = True,
-    skip_unary: bool = False,
-    end_action: bool = False,
-    end_true_action: bool = False,
-    kge_action: bool = False,
-    selection: str = "leftmost",
-    cut: str = "first",
-    reward_type: int = 4,
-    negative_ratio: int = 1,
-    corruption: list[str] | tuple[str, ...] = ("head", "tail"),
-    shaping: float = 0.0,
-    shaping_gamma: float = 0.99,
-    kge: Any = None,
-    atom_encoder: str = "transe",
-    state_encoder: str = "mean",
-    embedding_size: int = 64,
-    logit_bias: float = 0.0,
-    engine: str = "compiled",
-    device: str = "cpu",
-    num_threads: int | str = 1,
-    fact_cap: int | None = None,
-    autoreset_mode: str = "same_step",
-    copy: bool = True,
-) -> KGBatch:
-    """Lanes that prove queries of a knowledge graph.
-
-    Args:
-        data: a folder, "pykeen:nations", "families" or "families:SEED" (generated), or a `Dataset`.
-        rules, soft_facts: files beside or instead of those of the folder.
-        split, mode: which queries, and how lanes take them: see `queries`.
-        depths, require_rule, limit: filters: annotated depths to keep, drop training queries without a rule, first k.
-        depth_weights: how often training queries of an annotated depth are drawn.
-        kge: a trained KGE model, or the folder of a saved one.
-        atom_encoder, state_encoder, embedding_size, logit_bias: of the network that trains here: see `network`.
-        engine, device, num_threads, fact_cap: see `KGBatch`.
-
-    The rest are fields of `KGOptions`.
-    """
-    given = dict(locals())  # every setting by its name
-    filters = Filters({split: limit} if limit is not None else {}, depths, require_rule)
-    dataset = load_dataset(data, rules=rules, soft_facts=soft_facts, filters=filters)
-    options = {field.name: given[field.name] for field in fields(KGOptions)} | {"corruption": tuple(corruption)}
-    return KGBatch(
-        num_envs,
-        dataset,
-        KGOptions(**options),
-        queries=dataset.split(split),
-        depth_weights=_as_numbers(depth_weights),
-        kge=_load_kge(kge, dataset),
-        network={name: given[name] for name in _NETWORK},
-        **{name: given[name] for name in _BATCH},
-    )
+AtomEncoding = Literal["transe", "sum", "complex", "rotate", "concat"]
+StateEncoding = Literal["mean", "sum", "role", "concat", "rnn", "transformer", "attention"]
 
 
-def _as_numbers(weights: dict[Any, float] | None) -> dict[int, float] | None:
-    """JSON has no numbers as keys."""
-    try:
-        return None if weights is None else {int(depth): float(weight) for depth, weight in weights.items()}
-    except (AttributeError, ValueError):
-        raise ConfigError(f"depth_weights={weights!r} must map depths to weights, e.g. {{2: 1.0, 3: 0.5}}.") from None
+@dataclass(frozen=True)
+class DataOptions:
+    """Which queries of which knowledge graph are asked."""
+
+    data: Annotated[str | Path | object, Flag("DATA")] = "families"
+    """A folder, pykeen:NAME, or families:SEED, which is generated; from Python also a `Dataset`."""
+    rules: Annotated[str | Path | None, Flag("FILE")] = None
+    """Another rule file than the folder's rules.txt."""
+    soft_facts: Annotated[str | Path | None, Flag("FILE")] = None
+    """Facts to add to those of the folder, as `shoal kg train-kge --soft-facts` writes them."""
+    split: Literal["train", "valid", "test"] = "train"
+    """Which queries are asked."""
+    mode: Literal["train", "round_robin", "eval", "pool"] = "train"
+    """How lanes take them: train draws and corrupts at random, round_robin does so in a fixed order, eval asks each
+    query once, pool gives the next one to whichever lane is free."""
+    depths: tuple[int, ...] | None = None
+    """Annotated depths to keep, e.g. [2,3]."""
+    depth_weights: dict[int, float] | None = None
+    """How often training queries of an annotated depth are drawn, relative to each other, e.g. {"2": 1, "3": 0.5}."""
+    require_rule: bool = True
+    """Drop training queries whose predicate is not the head of any rule. Their triples stay facts."""
+    limit: int | None = None
+    """Only the first queries of the split, counted after the other filters."""
 
 
-def _load_kge(kge: Any, dataset: Dataset) -> Any:
-    if not isinstance(kge, str | Path):
-        return kge
-    from shoal.worlds.kg.kge.saved import load_kge
+@dataclass(frozen=True)
+class NetworkOptions:
+    """The network that is trained here. It is of the world because its sizes are those of the knowledge graph."""
 
-    return load_kge(kge, dataset.kb.vocabulary)
+    atom_encoder: AtomEncoding = "transe"
+    """How a predicate and its arguments become a vector."""
+    state_encoder: StateEncoding = "mean"
+    """How goals become a state; role keeps the goal that is resolved next apart from the others."""
+    embedding_size: int = 64
+    """Numbers per predicate, term and state."""
+    logit_bias: float = 0.0
+    """How much of the KGE log-score of a successor's first goal is added to its logit."""
+
+    def __post_init__(self) -> None:
+        if self.embedding_size < 1:
+            raise ConfigError(f"embedding_size must be at least 1, not {self.embedding_size}.")
+        for name in ("atom_encoder", "state_encoder"):
+            fit(getattr(self, name), hints_of(NetworkOptions)[name], name)
+
+
+@dataclass(frozen=True)
+class KGOptions(EngineOptions, NetworkOptions, ProofOptions, DataOptions):
+    """Prove queries of a knowledge graph by backward chaining."""
+
+    kge: Annotated[str | Path | object | None, Flag("FOLDER")] = None
+    """A saved KGE model, for shaping, cuts, biases and hybrid rankings; from Python also a trained one."""
+
+    def __post_init__(self) -> None:
+        for part in (ProofOptions, NetworkOptions, EngineOptions):
+            part.__post_init__(self)
+
+
+def make(num_envs: int, options: KGOptions, batch: BatchOptions) -> KGBatch:
+    """Lanes that prove queries of a knowledge graph."""
+    from shoal.worlds.kg.lanes.data.dataset import Filters, load_dataset
+    from shoal.worlds.kg.lanes.env import KGBatch
+    from shoal.worlds.kg.lanes.queries import Asked
+
+    batch.only("autoreset_mode", "copy", "num_threads")
+    limit: dict[str, int] = {} if options.limit is None else {options.split: options.limit}
+    filters = Filters(limit, options.depths, options.require_rule)
+    source = cast("str | Path | Dataset", options.data)
+    dataset = load_dataset(source, rules=options.rules, soft_facts=options.soft_facts, filters=filters)
+    asked = Asked(dataset.split(options.split), options.mode, depth_weights=options.depth_weights)
+    kge = cast("Scorer | None", options.kge)
+    if isinstance(options.kge, str | Path):
+        from shoal.worlds.kg.lanes.kge.saved import load_kge
+
+        kge = load_kge(options.kge, dataset.kb.vocabulary)
+    return KGBatch(num_envs, dataset, options, asked, kge=kge, engine=options, batch=batch)
+
+
+_COMMANDS = "shoal.worlds.kg.lab.commands"
+WORLD = World(
+    "kg",
+    "shoal/KG-v0",
+    "prove queries over a knowledge graph",
+    KGOptions,
+    make,
+    lab="shoal.worlds.kg.lab:LAB",
+    commands={
+        "prove": Command("search for a shortest proof of a query and print it as a tree", f"{_COMMANDS}:PROVE"),
+        "mine-rules": Command("mine rules from the facts", f"{_COMMANDS}:MINE_RULES"),
+        "train-kge": Command("train an embedding model, and write facts that it predicts", f"{_COMMANDS}:TRAIN_KGE"),
+    },
+    benchmarks={"kg": Command("proof search by both engines, and against lanes on workers", "shoal.bench.kg:SUITE")},
+)

@@ -1,0 +1,129 @@
+"""What the fast paths share: a step of Adam, and passes of `Towers` forward and back on buffers that are made once."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from shoal.agents.adam import FlatAdam
+from shoal.agents.networks import Towers
+from shoal.jit import entry
+from shoal.jit.simd import FAST
+
+_threshold_backward = torch.ops.aten.threshold_backward.grad_input
+
+
+class Pass:
+    """One pass of `towers` over the rows that lie in `x` [N, in], and the way back.
+
+    Everything is a view or a buffer that is made once: of an update of a few milliseconds, slicing and transposing
+    would be a good part. A slope is the derivative of the loss by the number in the same place. `like` is another pass
+    whose buffers may be used, as it is never on its way back at the same time.
+    """
+
+    def __init__(self, towers: Towers, x: Tensor, back_rows: int | None = None, like: Pass | None = None) -> None:
+        """Only the first `back_rows` rows are taken back, all if it is None."""
+        count, rows, sizes = towers.count, len(x), towers.sizes
+        widths = sizes[1:-1]
+        self.hidden: list[Tensor] = like.hidden if like else [torch.zeros(count, rows, width) for width in widths]
+        self.slopes: list[Tensor] = like.slopes if like else [torch.zeros(count, rows, width) for width in widths]
+        self.out = torch.zeros(count, rows, sizes[-1])
+        weights, biases = [p.data for p in towers.weights], [p.data for p in towers.biases]
+        inputs = [x.expand(count, *x.shape), *self.hidden]
+        outputs = [*self.hidden, self.out]
+        self._forward = list(zip(biases, inputs, weights, outputs, strict=True))
+        kept = slice(back_rows)
+        self._below = [part[:, kept] for part in inputs]
+        self._below_turned = [part.transpose(1, 2) for part in self._below]
+        self._weights_turned = [weight.transpose(1, 2) for weight in weights]
+        self._slopes = [part[:, kept] for part in self.slopes]
+        self._grads = [(w.grad, b.grad) for w, b in zip(towers.weights, towers.biases, strict=True)]
+
+    def forward(self) -> Tensor:
+        """The outputs [K, N, out] for what lies in `x` now; valid until the next call."""
+        for bias, x, weight, out in self._forward[:-1]:
+            torch.baddbmm(bias, x, weight, out=out).relu_()
+        bias, x, weight, out = self._forward[-1]
+        return torch.baddbmm(bias, x, weight, out=out)
+
+    def descend(self, slope: Tensor, learn: bool = True) -> Tensor:
+        """From the slope of the outputs [K, N, out] to that of the first hidden layer [K, N, hidden].
+
+        With `learn`, gradients go to the parameters' own, replacing what was there.
+        """
+        for layer in range(len(self._forward) - 1, 0, -1):
+            if learn:
+                self._learn(layer, slope)
+            target = self._slopes[layer - 1]
+            product = torch.mul if slope.shape[-1] == 1 else torch.bmm
+            product(slope, self._weights_turned[layer], out=target)
+            _threshold_backward(target, self._below[layer], 0, grad_input=target)
+            slope = target
+        if learn:
+            self._learn(0, slope)
+        return slope
+
+    def _learn(self, layer: int, slope: Tensor) -> None:
+        weight_grad, bias_grad = self._grads[layer]
+        torch.bmm(self._below_turned[layer], slope, out=weight_grad)
+        torch.sum(slope, 1, keepdim=True, out=bias_grad)
+
+
+class Stepper:
+    """Steps of Adam in one loop over the parameters; `FlatAdam.step` is what it computes."""
+
+    def __init__(self, adam: FlatAdam, grads: np.ndarray | None = None) -> None:
+        """`grads` [parts, n] are gradients whose sum counts; without them, that of `adam` itself."""
+        self.adam = adam
+        self.grads = adam.grad.numpy()[None] if grads is None else grads
+        self.flat, *self.moments = (t.numpy() for t in (adam.flat, adam.first_moment, adam.second_moment))
+
+    def step(self, lr: float, max_norm: float = math.inf) -> float:
+        """One step along the gradient, shortened to `max_norm`; returns the norm that it had (0 if nothing limits it).
+
+        A norm that is not finite moves nothing. The gradient is not cleared: the next one replaces it.
+        """
+        adam = self.adam
+        count = int(adam.num_updates) + 1
+        norm = adam_step(self.flat, self.grads, *self.moments, lr, *adam.betas, adam.eps, count, max_norm)
+        if math.isfinite(norm):
+            adam.num_updates += 1
+        return norm
+
+
+@entry(fastmath=FAST)
+def adam_step(flat, grads, first, second, lr, beta_1, beta_2, eps, count, max_norm):
+    """Adam along the sum of grads [parts, n], shortened to `max_norm`; returns its norm, or 0 if that is infinite."""
+    grad, f = grads[0], np.float32
+    for part in range(1, len(grads)):
+        for i in range(len(flat)):
+            grad[i] += grads[part, i]
+    norm, shorten = 0.0, f(1.0)
+    if max_norm < math.inf:
+        squares = f(0.0)
+        for i in range(len(flat)):
+            squares += grad[i] * grad[i]
+        norm = math.sqrt(squares)
+        if not math.isfinite(norm):
+            return norm
+        shorten = f(min(1.0, max_norm / (norm + 1e-6)))
+    keep_1, keep_2 = f(1 - beta_1), f(1 - beta_2)
+    rate, scale, eps_32 = f(lr / (1 - beta_1**count)), f(1 / (1 - beta_2**count)), f(eps)
+    for i in range(len(flat)):
+        g = grad[i] * shorten
+        first[i] += keep_1 * (g - first[i])
+        second[i] += keep_2 * (g * g - second[i])
+        flat[i] -= rate * first[i] / (math.sqrt(second[i] * scale) + eps_32)
+    return norm
+
+
+@entry()
+def spread(rows, next_at, inputs):
+    """Copy obs and next_obs from rows [N, width] to where networks read them: inputs [2N, D], first all of obs."""
+    n, width = len(rows), inputs.shape[1]
+    for i in range(n):
+        for d in range(width):
+            inputs[i, d], inputs[n + i, d] = rows[i, d], rows[i, next_at + d]

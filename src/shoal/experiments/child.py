@@ -1,0 +1,135 @@
+"""A process that trains, one run after another. Run as `python -m shoal.experiments.child REQUESTS ANSWERS`.
+
+Requests and answers are lines of JSON on two pipes of their own. A request says what to train (see `processes`); the
+answers to it are `needs` (bytes of memory), then `row` as the run goes on, and at last `ended` or `failed`.
+SIGINT ends a run after its iteration, with a checkpoint. If the parent is gone, so is this process: nobody else would
+end it, and its run could not be resumed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from shoal.errors import ShoalError
+from shoal.experiments.folder import Outcome, write_outcome
+from shoal.options import Values
+from shoal.platform import peak_memory
+from shoal.registry import as_world
+from shoal.report.run_report import write_report
+from shoal.runs.num_envs import needed_bytes
+from shoal.runs.train import Plan, carry_out, plan_resumed
+from shoal.training.checkpoint import Checkpoints
+from shoal.training.display import Display
+from shoal.training.interrupt import INTERRUPTED
+from shoal.training.lab import Headline
+from shoal.training.metrics import Row, read_rows
+from shoal.training.settings import config_from
+
+Send = Callable[[Values], None]
+
+
+class Reporting(Display):
+    """Follows a run on behalf of the parent."""
+
+    every = 0.25
+
+    def __init__(self, send: Send, title: str, total_steps: int, headlines: Sequence[Headline] = ()) -> None:
+        super().__init__(title, total_steps, Console(quiet=True), headlines)
+        self._send = send
+
+    def show(self, row: Row) -> None:
+        self._send({"row": row})
+
+    def say(self, sentence: str) -> None:
+        """The panel of many runs has no room for it; a signal's handler must not write while a row is being written."""
+
+
+def main(requests_fd: int, answers_fd: int) -> None:
+    """Train what is asked for until asked to end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    waiting: queue.SimpleQueue[Values] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(requests_fd, waiting), daemon=True).start()
+    with os.fdopen(answers_fd, "w") as answers:
+
+        def send(answer: Values) -> None:
+            print(json.dumps(answer), file=answers, flush=True)
+
+        while "end" not in (request := waiting.get()):
+            send(_work(request, send))
+
+
+def _listen(requests_fd: int, waiting: queue.SimpleQueue[Values]) -> None:
+    with os.fdopen(requests_fd) as requests:
+        for line in requests:
+            waiting.put(request := json.loads(line))
+            if "end" in request:
+                return
+    os._exit(1)
+
+
+def _work(request: Values, send: Send) -> Values:
+    """Train one run; the last answer about it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        outcome = train_seed(request, send)
+        return {"ended": vars(outcome)}
+    except KeyboardInterrupt:  # before the first iteration, or a second one: it goes on from its last checkpoint
+        return {"ended": {"reason": INTERRUPTED, "steps": 0, "total_steps": 0, "score": None, "seconds": 0.0}}
+    except ShoalError as error:
+        return {"failed": str(error)}
+    except Exception as error:
+        traceback.print_exc()
+        return {"failed": f"{type(error).__name__}: {error}"}
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def train_seed(request: Values, send: Send) -> Outcome:
+    """Begin the run that is asked for, or go on with it; it is the one that `shoal.train` alone would make."""
+    sys.argv = request["argv"]
+    values = request["config"]
+    world = as_world(values["world"])
+    config = config_from(values, world)
+    send({"needs": peak_memory() + needed_bytes(world, config)})
+    run, reason = Path(request["runs_dir"]) / request["run_name"], f"all {config.total_steps:,} steps done"
+
+    def show(title: str, total_steps: int, headlines: Sequence[Headline] = ()) -> Display:
+        return Reporting(send, title, total_steps, headlines)
+
+    steps = Checkpoints(run / "checkpoints").steps() if request["resume"] else []
+    if not steps or steps[-1] < config.total_steps:
+        plan = (
+            plan_resumed(run, None, {"total_steps": config.total_steps}, request["trust"])
+            if steps
+            else Plan(world, config)
+        )
+        result = carry_out(plan, request["runs_dir"], request["run_name"], request["track"], show)
+        reason = result.reason
+    else:  # it was killed between its last checkpoint and its outcome
+        write_report(run)
+    outcome = outcome_of(run, reason, config.total_steps)
+    write_outcome(run, outcome)
+    return outcome
+
+
+def outcome_of(run: Path, reason: str, total_steps: int) -> Outcome:
+    """How a run ended, from what its folder holds."""
+    rows, evaluations = read_rows(run / "metrics.jsonl"), read_rows(run / "evaluations.jsonl")
+    last: dict[str, Any] = rows[-1] if rows else {"step": 0, "time/time_elapsed": 0.0}
+    score = evaluations[-1]["mean"] if evaluations else last.get("rollout/ep_rew_mean")
+    return Outcome(reason, last["step"], total_steps, score, last["time/time_elapsed"])
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))

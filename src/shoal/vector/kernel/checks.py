@@ -1,0 +1,285 @@
+"""The checked build: the same source, with every step that could go wrong silently looked at first.
+
+As Python these say what was wrong with the numbers; compiled they only stop (`faults.py`), and the step is repeated as
+Python to say it. The names are those that `rewrite.py` puts into the tree.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba.core import types
+from numba.extending import overload
+
+from shoal.vector.kernel import numbers
+from shoal.vector.kernel.faults import KernelFault, show
+
+
+def type_name(dtype: np.dtype) -> str:
+    """`i8`, `f32`: how the author writes it."""
+    return "b1" if dtype.kind == "b" else f"{dtype.kind}{8 * dtype.itemsize}"
+
+
+# ---------------------------------------------------------------------- indices
+
+
+def outside(a: Any, i: Any) -> bool:
+    """Whether `a[i]` lies outside the array `a`, for whole numbers i; -1 is the last."""
+    if not isinstance(a, np.ndarray):
+        return False
+    at = i if isinstance(i, tuple) else (i,)
+    return any(isinstance(k, int) and not -n <= k < n for k, n in zip(at, a.shape, strict=False))
+
+
+@overload(outside)
+def _outside_compiled(a, i):
+    parts = list(i.types) if isinstance(i, types.BaseTuple) else [i]  # type: ignore[attr-defined]
+    if not isinstance(a, types.Array) or len(parts) > min(a.ndim, 4):
+        return lambda a, i: False
+    if not all(isinstance(part, types.Integer) for part in parts):
+        return lambda a, i: False
+    if not isinstance(i, types.BaseTuple):
+        return lambda a, i: not (-a.shape[0] <= i < a.shape[0])
+    return _OUTSIDE[len(parts)]
+
+
+_OUTSIDE: dict[int, Callable] = {
+    1: lambda a, i: not (-a.shape[0] <= i[0] < a.shape[0]),
+    2: lambda a, i: not (-a.shape[0] <= i[0] < a.shape[0]) or not (-a.shape[1] <= i[1] < a.shape[1]),
+    3: lambda a, i: (
+        not (-a.shape[0] <= i[0] < a.shape[0])
+        or not (-a.shape[1] <= i[1] < a.shape[1])
+        or not (-a.shape[2] <= i[2] < a.shape[2])
+    ),
+    4: lambda a, i: (
+        not (-a.shape[0] <= i[0] < a.shape[0])
+        or not (-a.shape[1] <= i[1] < a.shape[1])
+        or not (-a.shape[2] <= i[2] < a.shape[2])
+        or not (-a.shape[3] <= i[3] < a.shape[3])
+    ),
+}
+
+
+def at(a: Any, i: Any) -> Any:
+    """`i`, if `a[i]` is inside."""
+    indices = i if isinstance(i, tuple) else (i,)
+    if any(isinstance(k, float) for k in indices):
+        raise KernelFault(f"index {', '.join(map(show, indices))} is not a whole number; write int(...) or //")
+    if outside(a, i):
+        bad = next(axis for axis, k in enumerate(indices) if not -a.shape[axis] <= k < a.shape[axis])
+        raise KernelFault(f"index {indices[bad]} is out of bounds for axis {bad} with size {a.shape[bad]}")
+    return i
+
+
+@overload(at)
+def _at_compiled(a, i):
+    def stop_outside(a, i):
+        if outside(a, i):
+            raise KernelFault("index")
+        return i
+
+    return stop_outside
+
+
+# ---------------------------------------------------------------------- arithmetic
+
+
+def divide(x: Any, y: Any) -> Any:
+    """`x / y`."""
+    if y == 0:
+        raise KernelFault(f"division by zero: {show(x)} / {show(y)}")
+    return numbers.PYTHON_OPERATORS["Div"](x, y)
+
+
+def floor_divide(x: Any, y: Any) -> Any:
+    """`x // y`."""
+    if y == 0:
+        raise KernelFault(f"division by zero: {show(x)} // {show(y)}")
+    return numbers.PYTHON_OPERATORS["FloorDiv"](x, y)
+
+
+def modulo(x: Any, y: Any) -> Any:
+    """`x % y`."""
+    if y == 0:
+        raise KernelFault(f"division by zero: {show(x)} % {show(y)}")
+    return numbers.PYTHON_OPERATORS["Mod"](x, y)
+
+
+def shift_left(x: Any, n: Any) -> Any:
+    """`x << n`."""
+    if not 0 <= n < 64:
+        raise KernelFault(f"a shift by {n}; it must be from 0 to 63")
+    return numbers.shift_left(x, n)
+
+
+def shift_right(x: Any, n: Any) -> Any:
+    """`x >> n`."""
+    if not 0 <= n < 64:
+        raise KernelFault(f"a shift by {n}; it must be from 0 to 63")
+    return numbers.shift_right(x, n)
+
+
+def power(x: Any, n: Any) -> Any:
+    """`x ** n`."""
+    if isinstance(n, int) and n < 0 and not isinstance(x, float):
+        raise KernelFault(f"{x} ** {n}, a whole number to a negative power; write {x}.0 ** n for a fraction")
+    return numbers.power(x, n)
+
+
+def whole(x: Any) -> Any:
+    """`int(x)`."""
+    if isinstance(x, float) and not numbers.LOWEST <= x < 2.0**63:
+        raise KernelFault(f"int({show(x)}) is not a whole number of 64 bits")
+    return int(x)
+
+
+def count(n: Any) -> Any:
+    """The argument of `rng.integers`."""
+    if not 1 <= n < 2**32:
+        raise KernelFault(f"rng.integers({n}): n must be from 1 to 2**32 - 1")
+    return n
+
+
+@overload(divide)
+def _divide_compiled(x, y):
+    def stop_at_zero(x, y):
+        if y == 0:
+            raise KernelFault("divide")
+        return x / y
+
+    return stop_at_zero
+
+
+@overload(floor_divide)
+def _floor_divide_compiled(x, y):
+    def stop_at_zero(x, y):
+        if y == 0:
+            raise KernelFault("divide")
+        return x // y
+
+    return stop_at_zero
+
+
+@overload(modulo)
+def _modulo_compiled(x, y):
+    def stop_at_zero(x, y):
+        if y == 0:
+            raise KernelFault("divide")
+        return x % y
+
+    return stop_at_zero
+
+
+@overload(shift_left)
+def _shift_left_compiled(x, n):
+    def stop_outside(x, n):
+        if n < 0 or n > 63:
+            raise KernelFault("shift")
+        return np.int64(x) << n
+
+    return stop_outside
+
+
+@overload(shift_right)
+def _shift_right_compiled(x, n):
+    def stop_outside(x, n):
+        if n < 0 or n > 63:
+            raise KernelFault("shift")
+        return np.int64(x) >> n
+
+    return stop_outside
+
+
+_plain_power = numbers.power
+
+
+@overload(power)
+def _power_compiled(x, n):
+    if isinstance(x, types.Float) or isinstance(n, types.Float):
+        return lambda x, n: _plain_power(x, n)
+
+    def stop_below_zero(x, n):
+        if n < 0:
+            raise KernelFault("power")
+        return _plain_power(x, n)
+
+    return stop_below_zero
+
+
+@overload(whole)
+def _whole_compiled(x):
+    if not isinstance(x, types.Float):
+        return lambda x: int(x)
+
+    def stop_beyond(x):
+        if not (-9223372036854775808.0 <= x < 9223372036854775808.0):
+            raise KernelFault("int")
+        return int(x)
+
+    return stop_beyond
+
+
+@overload(count)
+def _count_compiled(n):
+    def stop_below_one(n):
+        if n < 1 or n > 4294967295:
+            raise KernelFault("count")
+        return n
+
+    return stop_below_one
+
+
+# ---------------------------------------------------------------------- what is stored
+
+
+def fit(old: Any, new: Any) -> Any:
+    """`new`, if the type of `old` can hold it: no lost fraction, no whole number beyond a narrow type."""
+    if isinstance(old, np.generic) and not isinstance(new, int | float | np.ndarray | np.generic):
+        raise KernelFault(f"{new!r} is stored in an {type_name(old.dtype)}, which holds numbers")
+    if not isinstance(old, np.integer):
+        return new
+    kind = np.iinfo(old.dtype)
+    if isinstance(new, float) and not (math.isfinite(new) and new == math.floor(new)):
+        raise KernelFault(
+            f"{show(new)} is stored in an {type_name(old.dtype)}, which holds whole numbers; "
+            "write int(...) to cut it off"
+        )
+    low, high = (-(2**63), 2**64 - 1) if kind.bits == 64 else (kind.min, kind.max)
+    if not low <= new <= high:
+        raise KernelFault(
+            f"{show(new)} is stored in an {type_name(old.dtype)}, which holds {kind.min} to {kind.max}; "
+            "take a wider type, or cut it off with &"
+        )
+    return numbers.fit(old, new)
+
+
+@overload(fit)
+def _fit_compiled(old, new):
+    if not isinstance(old, types.Integer):
+        return lambda old, new: new
+    bits, signed = old.bitwidth, old.signed  # type: ignore[attr-defined]
+    low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
+    if isinstance(new, types.Float):
+        lowest, highest = float(low), float(high)
+
+        def stop_at_fraction(old, new):
+            if not (lowest <= new <= highest) or new != math.floor(new):
+                raise KernelFault("store")
+            return new
+
+        return stop_at_fraction
+    if bits == 64 or not isinstance(new, types.Integer):
+        return lambda old, new: new
+
+    def stop_beyond(old, new):
+        if new < low or new > high:
+            raise KernelFault("store")
+        return new
+
+    return stop_beyond
+
+
+CHECKED_OPERATORS = {"Div": divide, "FloorDiv": floor_divide, "Mod": modulo}

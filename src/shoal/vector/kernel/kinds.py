@@ -1,0 +1,262 @@
+"""What is known about a kernel's arguments before it runs: which fields and arrays there are, and how large.
+
+Nothing here knows types of numbers. It is enough to find a misspelt field, a write to a constant or an index that runs
+outside in a branch that no test run has reached, and to prove that an index never can.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from shoal.jit.rng import Rng
+from shoal.vector.kernel.kernel import Kernel
+from shoal.vector.spaces import num_actions
+
+
+@dataclass(frozen=True)
+class Number:
+    """A single number that lives in a record."""
+
+    constant: bool = False
+
+
+@dataclass(frozen=True)
+class Cells:
+    """An array of this shape; its elements are numbers, or records of kind `of`."""
+
+    shape: tuple[int, ...]
+    of: Fields | None = None
+    constant: bool = False
+
+
+@dataclass(frozen=True)
+class Fields:
+    """Something with named parts: a record, a Dict observation, the parameters."""
+
+    what: str
+    members: Mapping[str, Any]
+    constant: bool = False
+
+    def __hash__(self) -> int:
+        return hash((self.what, tuple(self.members)))
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A tuple of parts: a Tuple observation or action."""
+
+    members: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Stream:
+    """The lane's random numbers."""
+
+
+Kind = Number | Cells | Fields | Parts | Stream | None
+"""None: nothing is known."""
+
+SIGNATURES = {
+    "reset": ("s", "p", "rng"),
+    "step": ("s", "action", "p", "rng"),
+    "observe": ("s", "p", "out"),
+    "mask": ("s", "p", "out"),
+    "inform": ("s", "p", "out"),
+}
+"""The arguments of an author's functions, in order."""
+RNG_METHODS = [name for name, member in vars(Rng).items() if not name.startswith("_") and callable(member)]
+
+
+def argument_kinds(kernel: Kernel, function: str) -> list[Kind]:
+    """What is known about the arguments of the author's function called `function`."""
+    state = of_dtype(kernel.state, "the state")
+    params = {name: Cells(v.shape, constant=True) if v.ndim else Number(True) for name, v in kernel.values.items()}
+    known: dict[str, Kind] = {
+        "s": state,
+        "p": Fields("params", params, constant=True),
+        "rng": Stream(),
+        "action": of_space(kernel.action_space, "the action", constant=True, scalar=Number(True)),
+    }
+    if function == "observe":
+        known["out"] = of_space(kernel.observation_space, "the observation", scalar=Cells((1,)))
+    elif function == "mask":
+        known["out"] = Cells((num_actions(kernel.action_space),))
+    elif function == "inform" and kernel.info is not None:
+        known["out"] = of_dtype(kernel.info, "info")
+    return [known[name] for name in SIGNATURES[function]]
+
+
+def of_dtype(dtype: np.dtype, what: str) -> Fields:
+    """The kind of a record."""
+    members: dict[str, Kind] = {}
+    for name in dtype.names or ():
+        field = dtype[name]
+        inner = of_dtype(field.base, f"{what}.{name}") if field.base.names else None
+        members[name] = Cells(field.shape, inner) if field.shape else inner or Number()
+    return Fields(what, members)
+
+
+def of_space(space: gym.Space, what: str, *, scalar: Kind, constant: bool = False) -> Kind:
+    """The kind of an `out` or an `action` of this space; one of shape () is `scalar`."""
+    if isinstance(space, gym.spaces.Dict):
+        parts = {key: of_space(sub, f"{what}.{key}", scalar=scalar, constant=constant) for key, sub in space.items()}
+        return Fields(what, parts, constant)
+    if isinstance(space, gym.spaces.Tuple):
+        return Parts(tuple(of_space(sub, what, scalar=scalar, constant=constant) for sub in space.spaces))
+    return Cells(space.shape, constant=constant) if space.shape else scalar
+
+
+class Scope:
+    """What is known inside one function."""
+
+    def __init__(
+        self, definition: ast.FunctionDef, arguments: Mapping[str, Kind], lookup: Callable[[str], Any]
+    ) -> None:
+        """`lookup(name)` gives the value of a global or closure variable, or something that is no constant."""
+        self.names: dict[str, Kind] = dict(arguments)
+        self._lookup = lookup
+        self._ranges = dict(_loop_ranges(definition, self))
+        for name, value in _assigned_once(definition, set(arguments)):
+            kind = self.kind(value)
+            if kind is not None and not isinstance(kind, Number):
+                self.names[name] = kind
+
+    def kind(self, node: ast.expr) -> Kind:
+        """What an expression is."""
+        if isinstance(node, ast.Name):
+            return self.names.get(node.id)
+        if isinstance(node, ast.Attribute):
+            base = self.kind(node.value)
+            return base.members.get(node.attr) if isinstance(base, Fields) else None
+        if isinstance(node, ast.Subscript):
+            return self._element(self.kind(node.value), node.slice)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "scratch":
+            return self._scratch(node.args)
+        return None
+
+    def _element(self, base: Kind, index: ast.expr) -> Kind:
+        parts = index.elts if isinstance(index, ast.Tuple) else [index]
+        if isinstance(base, Parts):
+            place = self.interval(index)
+            inside = place is not None and place[0] == place[1] and -len(base.members) <= place[0] < len(base.members)
+            return base.members[place[0]] if inside and place is not None else None
+        if not isinstance(base, Cells) or any(isinstance(part, ast.Slice) for part in parts):
+            return None
+        if len(parts) < len(base.shape):
+            return Cells(base.shape[len(parts) :], base.of, base.constant)
+        return base.of or Number(base.constant)
+
+    def _scratch(self, arguments: list[ast.expr]) -> Kind:
+        if len(arguments) != 2 or not isinstance(arguments[0], ast.Name):
+            return None
+        dtype, count = self._lookup(arguments[0].id), self.interval(arguments[1])
+        if not isinstance(dtype, np.dtype) or count is None or count[0] != count[1]:
+            return None
+        return Cells((count[0],), of_dtype(dtype, arguments[0].id))
+
+    # ------------------------------------------------------------------ which whole numbers an expression can be
+
+    def interval(self, node: ast.expr) -> tuple[int, int] | None:
+        """The smallest and largest value of a whole number, or None where that is not known."""
+        if isinstance(node, ast.Constant):
+            return (node.value, node.value) if type(node.value) is int else None
+        if isinstance(node, ast.Name):
+            if node.id in self._ranges:
+                return self._ranges[node.id]
+            value = self._lookup(node.id)
+            return (int(value), int(value)) if isinstance(value, int | np.integer) else None
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            inner = self.interval(node.operand)
+            return (-inner[1], -inner[0]) if inner else None
+        if isinstance(node, ast.BinOp):
+            return self._of_operator(node)
+        if isinstance(node, ast.Call):
+            return self._of_call(node)
+        return None
+
+    def _of_operator(self, node: ast.BinOp) -> tuple[int, int] | None:
+        left, right = self.interval(node.left), self.interval(node.right)
+        if isinstance(node.op, ast.Mod) and right and right[0] == right[1] > 0:
+            return (0, right[0] - 1)
+        if left is None or right is None:
+            return None
+        if isinstance(node.op, ast.Add):
+            return left[0] + right[0], left[1] + right[1]
+        if isinstance(node.op, ast.Sub):
+            return left[0] - right[1], left[1] - right[0]
+        if isinstance(node.op, ast.Mult):
+            products = [a * b for a in left for b in right]
+            return min(products), max(products)
+        if isinstance(node.op, ast.FloorDiv) and right[0] > 0:
+            quotients = [a // b for a in left for b in right]
+            return min(quotients), max(quotients)
+        return None
+
+    def _of_call(self, node: ast.Call) -> tuple[int, int] | None:
+        if isinstance(node.func, ast.Name) and node.func.id == "len" and len(node.args) == 1:
+            cells = self.kind(node.args[0])
+            return (cells.shape[0], cells.shape[0]) if isinstance(cells, Cells) else None
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "integers" and len(node.args) == 1:
+            count = self.interval(node.args[0])
+            return (0, count[1] - 1) if count and count[0] > 0 else None
+        return None
+
+    def is_inside(self, array: ast.expr, index: ast.expr) -> bool:
+        """Whether `array[index]` can be proved to lie inside."""
+        cells = self.kind(array)
+        parts = index.elts if isinstance(index, ast.Tuple) else [index]
+        if not isinstance(cells, Cells) or len(parts) > len(cells.shape):
+            return False
+        intervals = [self.interval(part) for part in parts]
+        return all(
+            place is not None and -n <= place[0] and place[1] < n
+            for place, n in zip(intervals, cells.shape, strict=False)
+        )
+
+
+def _assigned(definition: ast.FunctionDef) -> dict[str, int]:
+    """How often each local name is assigned."""
+    counts: dict[str, int] = {}
+    for node in ast.walk(definition):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            counts[node.id] = counts.get(node.id, 0) + 1
+    return counts
+
+
+def _assigned_once(definition: ast.FunctionDef, arguments: set[str]) -> Iterator[tuple[str, ast.expr]]:
+    counts = _assigned(definition)
+    for node in ast.walk(definition):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            name = node.targets[0].id
+            if counts[name] == 1 and name not in arguments:
+                yield name, node.value
+
+
+def _loop_ranges(definition: ast.FunctionDef, scope: Scope) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Loop variables of `for k in range(...)` with known bounds that nothing else assigns."""
+    scope._ranges = {}
+    counts = _assigned(definition)
+    arguments = {argument.arg for argument in definition.args.args}
+    spans: dict[str, list[tuple[int, int]]] = {}
+    loops: dict[str, int] = {}
+    for node in ast.walk(definition):
+        if not isinstance(node, ast.For) or not isinstance(node.target, ast.Name):
+            continue
+        call, name = node.iter, node.target.id
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range"):
+            continue
+        bounds = [scope.interval(argument) for argument in call.args]
+        if len(bounds) > 2 or any(bound is None for bound in bounds):
+            continue
+        low = bounds[0][0] if len(bounds) == 2 else 0  # type: ignore[index]
+        spans.setdefault(name, []).append((low, bounds[-1][1] - 1))  # type: ignore[index]
+        loops[name] = loops.get(name, 0) + 1
+    for name, known in spans.items():
+        if counts[name] == loops[name] and name not in arguments:
+            yield name, (min(low for low, _ in known), max(high for _, high in known))

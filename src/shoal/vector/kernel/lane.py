@@ -1,0 +1,159 @@
+"""How compiled code sees one lane: columns of fields as `s.x`, rows of arrays with sizes known when compiling.
+
+A kernel's `s` is a record of NumPy's where lanes are records, and a `LaneType` where they are columns: an index and one
+address per field. Reading `s.x` is then a load from a column at that index, so neighbouring lanes lie side by side and
+LLVM can compute several of them at once; after inlining nothing else is left of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types, typing
+from numba.core.base import BaseContext
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.datamodel import DataModelManager
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import (
+    infer_getattr,
+    intrinsic,
+    lower_getattr_generic,
+    lower_setattr_generic,
+    models,
+    register_model,
+)
+from numba.np import numpy_support
+from numba.np.arrayobj import make_array, populate_array
+
+Fields = tuple[tuple[str, np.dtype, tuple[int, ...], bool], ...]
+"""Name, type of an element, and sizes of each field of a record, and whether each lane has its own."""
+
+
+def fields_of(record: np.dtype, of_lane: Collection[str]) -> Fields:
+    """The fields of a record's dtype in order; those that are not `of_lane` are shared by all lanes."""
+    kinds = [(name, record[name]) for name in record.names or ()]
+    return tuple((name, kind.base, kind.shape, name in of_lane) for name, kind in kinds)
+
+
+class LaneType(types.Type):
+    """Numba's type of one lane of columns."""
+
+    def __init__(self, fields: Fields) -> None:
+        self.fields = {name: (numpy_support.from_dtype(dtype), shape) for name, dtype, shape, _ in fields}
+        self.shared = {name for name, _, _, of_lane in fields if not of_lane}
+        super().__init__(name=f"Lane({', '.join(map(str, fields))})")
+
+
+@register_model(LaneType)
+class _LaneModel(models.StructModel):
+    def __init__(self, dmm: DataModelManager, fe_type: LaneType) -> None:
+        addresses = [(f"at_{name}", types.CPointer(kind)) for name, (kind, _) in fe_type.fields.items()]
+        super().__init__(dmm, fe_type, [("index", types.intp), *addresses])
+
+
+@infer_getattr
+class _LaneAttributes(AttributeTemplate):
+    key = LaneType
+
+    def generic_resolve(self, lane: LaneType, name: str) -> types.Type | None:  # type: ignore[override]
+        if name not in lane.fields:
+            return None
+        kind, shape = lane.fields[name]
+        return types.Array(kind, len(shape), "C") if shape else kind
+
+
+@lower_getattr_generic(LaneType)
+def _read_field(context: BaseContext, builder: ir.IRBuilder, lane: LaneType, value: ir.Value, name: str) -> ir.Value:
+    kind, shape = lane.fields[name]
+    place = _place(context, builder, lane, value, name)
+    return _view(context, builder, kind, shape, place) if shape else context.unpack_value(builder, kind, place)
+
+
+@lower_setattr_generic(LaneType)
+def _write_field(
+    context: BaseContext, builder: ir.IRBuilder, signature: typing.Signature, arguments: Sequence[ir.Value], name: str
+) -> None:
+    lane, value = arguments
+    kind = signature.args[0].fields[name][0]
+    context.pack_value(builder, kind, value, _place(context, builder, signature.args[0], lane, name))
+
+
+def _place(context: BaseContext, builder: ir.IRBuilder, lane: LaneType, value: ir.Value, name: str) -> ir.Value:
+    """The address of the lane's field."""
+    parts = cgutils.create_struct_proxy(lane)(context, builder, value)
+    if name in lane.shared:
+        return getattr(parts, f"at_{name}")
+    size = int(np.prod(lane.fields[name][1]))
+    index = parts.index if size == 1 else builder.mul(parts.index, context.get_constant(types.intp, size))
+    return builder.gep(getattr(parts, f"at_{name}"), [index])
+
+
+def _view(
+    context: BaseContext, builder: ir.IRBuilder, kind: types.Type, shape: tuple[int, ...], place: ir.Value
+) -> ir.Value:
+    """An array of constant sizes at `place`: LLVM then knows every stride."""
+    itemsize = context.get_abi_sizeof(context.get_data_type(kind))
+    strides = [itemsize * int(np.prod(shape[axis + 1 :])) for axis in range(len(shape))]
+    array = make_array(types.Array(kind, len(shape), "C"))(context, builder)
+    sizes, steps = ([context.get_constant(types.intp, n) for n in numbers] for numbers in (shape, strides))
+    populate_array(array, place, sizes, steps, context.get_constant(types.intp, itemsize), meminfo=None)
+    return array._getvalue()
+
+
+def lane_maker(fields: Fields) -> Callable:
+    """A function of compiled code: `lane(i, column, column, ...)` is lane `i` of these columns."""
+
+    @intrinsic
+    def lane(typing_context, i, *columns):
+        kind = LaneType(fields)
+
+        def codegen(context, builder, signature, arguments):
+            parts = cgutils.create_struct_proxy(kind)(context, builder)
+            parts.index = arguments[0]
+            arrays = cgutils.unpack_tuple(builder, arguments[1])
+            for name, array_type, array in zip(kind.fields, signature.args[1], arrays, strict=True):
+                setattr(parts, f"at_{name}", make_array(array_type)(context, builder, array).data)
+            return parts._getvalue()
+
+        return kind(i, types.StarArgTuple.from_types(columns)), codegen
+
+    return lane
+
+
+def row_maker(shape: tuple[int, ...]) -> Callable:
+    """A function of compiled code: `row(array, i)` is `array[i]`, an array of this shape."""
+    size = int(np.prod(shape))
+
+    @intrinsic
+    def row(typing_context, array, i):
+        def codegen(context, builder, signature, arguments):
+            data = make_array(signature.args[0])(context, builder, arguments[0]).data
+            start = builder.mul(arguments[1], context.get_constant(types.intp, size))
+            return _view(context, builder, array.dtype, shape, builder.gep(data, [start]))
+
+        return types.Array(array.dtype, len(shape), "C")(array, types.intp), codegen
+
+    return row
+
+
+@intrinsic
+def flatten(typing_context, array):
+    """The numbers of a C-contiguous array in a row. (`reshape` would look for a way, at every call.)"""
+
+    def codegen(context, builder, signature, arguments):
+        given = make_array(signature.args[0])(context, builder, arguments[0])
+        flat = make_array(signature.return_type)(context, builder)
+        populate_array(flat, given.data, [given.nitems], [given.itemsize], given.itemsize, meminfo=None)
+        return flat._getvalue()
+
+    return types.Array(array.dtype, 1, "C")(array), codegen
+
+
+class Disjoint(CompilerBase):
+    """Numba's usual passes for functions whose array arguments never overlap, which LLVM is told."""
+
+    def define_pipelines(self) -> list:
+        self.state.flags.noalias = True
+        return [DefaultPassBuilder.define_nopython_pipeline(self.state)]

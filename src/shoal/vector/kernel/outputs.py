@@ -1,0 +1,88 @@
+"""What the loop over lanes writes to: the buffers of a step and of its infos, bound to compiled code once.
+
+A caller who is given copies gets the buffers themselves, written anew: a batch keeps a few sets of them and writes into
+one that nobody holds any more, which the counts of references tell. That costs neither a copy nor new memory.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import numpy as np
+
+from shoal.trees import Tree, leaves
+from shoal.vector.batch import Info, Step
+from shoal.vector.kernel import driver
+
+MOST_SETS = 4  # a caller who keeps more than the last few steps is given copies
+
+
+def arrays_of(tree: Tree) -> tuple[np.ndarray, ...]:
+    """The arrays of an observation or a `Step`, flat; masks that are not there are left out."""
+    return tuple(leaf for leaf in leaves(tree) if leaf is not None)
+
+
+class Outputs:
+    """Buffers of one step, [B, ...] each, and what there is to say about them."""
+
+    def __init__(self, step: Step, info: np.dtype | None, mode: int) -> None:
+        count = len(step.reward)
+        self.step, self.mode = step, mode
+        self.done = np.zeros(count, np.bool_)
+        self.episode = np.zeros(count, driver.EPISODE)
+        self.infos = () if info is None else tuple(np.zeros(count, info) for _ in range(2))
+        names = () if info is None else info.names or ()
+        self._standing: Info = {name: self.infos[0][name] for name in names}
+        final: Info = {name: self.infos[1][name] for name in names}
+        self._ended: Info = {"episode": {name: self.episode[name] for name in ("r", "l", "t")}, "_episode": self.done}
+        if mode == driver.SAME_STEP:
+            self._ended |= {"_final_obs": self.done, "final_info": final, "_final_info": self.done}
+        self.tables: list[tuple] = []
+        """For each thread, what `run` takes besides actions and lanes."""
+        self._given: list[np.ndarray] = []
+        self._counts: list[int] = []
+
+    def count_references(self) -> None:
+        """Remember how many references to its arrays a set has that nobody holds: `is_free` compares with them."""
+        own = (*arrays_of(self.step), *self.infos, self.done, self.episode)
+        views = (*own, *leaves(self._standing), *leaves(self._ended))
+        bases = {
+            id(view.base): view.base for view in views if view.base is not None
+        }  # a view of a view refers to these
+        self._given = list(({id(view): view for view in views} | bases).values())
+        del own, views, bases
+        self._counts = list(map(sys.getrefcount, self._given))
+
+    def is_free(self) -> bool:
+        """Whether nobody but this batch holds any of the arrays."""
+        return list(map(sys.getrefcount, self._given)) == self._counts
+
+    def info(self, step: Step, ended: bool) -> Info:
+        """The infos of a step whose observations were written to `step`."""
+        info = dict(self._standing)
+        if step.action_mask is not None:
+            info["action_mask"] = step.action_mask
+        if ended:
+            for name, value in self._ended.items():
+                info[name] = dict(value) if isinstance(value, dict) else value
+            if self.mode == driver.SAME_STEP:
+                info["final_obs"] = step.final_obs
+        return info
+
+
+def free_set(sets: list[Outputs], make: Callable[[], Outputs]) -> Outputs | None:
+    """A set that nobody holds; a new one while there are few; None if all are held."""
+    for outputs in sets:
+        if outputs.is_free():
+            return outputs
+    if len(sets) < MOST_SETS:
+        sets.append(make())
+        sets[-1].count_references()
+        return sets[-1]
+    return None
+
+
+def as_given(tree: Tree) -> Tree:
+    """The same arrays in dicts of the caller's own."""
+    return dict(tree) if isinstance(tree, dict) else tree

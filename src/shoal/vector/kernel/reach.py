@@ -1,0 +1,233 @@
+"""Every function that a kernel reaches: its syntax tree, the names that it uses, and what is known of its arguments."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+import types
+from collections.abc import Callable
+from typing import Any
+
+from numba.core.dispatcher import Dispatcher
+
+from shoal.errors import KernelError
+from shoal.vector.kernel.clear import clearing
+from shoal.vector.kernel.forms import has_parts, unpacking
+from shoal.vector.kernel.kernel import Kernel
+from shoal.vector.kernel.kinds import SIGNATURES, Kind, Number, Scope, argument_kinds
+from shoal.vector.kernel.lint import Mistake, check_function, check_signature
+
+MISSING = object()
+"""The value of a name that is neither a global nor a closure variable."""
+
+
+def where(function: Callable, line: int | None = None) -> str:
+    """`CartPole.step (cartpole.py:31)`: how messages name a function, or a line of it."""
+    code = function.__code__
+    return f"{function.__qualname__} ({code.co_filename}:{line or code.co_firstlineno})"
+
+
+def lookup(function: Callable, name: str) -> Any:
+    """What `name` means in `function`: a closure variable, a global, or `MISSING` for locals and builtins."""
+    code = function.__code__
+    if name in code.co_freevars:
+        cell = function.__closure__[code.co_freevars.index(name)]  # type: ignore[index]
+        try:
+            return cell.cell_contents
+        except ValueError:  # assigned later, or never
+            return MISSING
+    if name in code.co_varnames or name not in function.__globals__:
+        return MISSING
+    return function.__globals__[name]
+
+
+class Reach:
+    """The functions of `kernel` (or of nobody) and what they call."""
+
+    def __init__(self, kernel: Kernel | None) -> None:
+        self._kernel = kernel
+        self._trees: dict[Callable, tuple[ast.FunctionDef, dict[str, Any]]] = {}
+        self._roles: dict[Callable, str] = {}
+        self._arguments: dict[Callable, dict[str, Kind]] = {}
+        if kernel is not None:
+            self._follow(kernel)
+
+    def functions(self) -> list[Callable]:
+        """All of them."""
+        return list(self._trees)
+
+    def role(self, function: Callable) -> str | None:
+        """Which of the author's functions this is ("step"), or None for a helper."""
+        return self._roles.get(function)
+
+    def parse(self, function: Callable) -> tuple[ast.FunctionDef, dict[str, Any]]:
+        """The function's definition, with the line numbers of its file, and what its names mean; both to read only."""
+        if function not in self._trees:
+            definition = _definition(function)
+            above = self._name_inherited(function, definition)
+            names = {n: lookup(function, n) for n in _names_read(definition) - above.keys()}
+            self._trees[function] = definition, {n: v for n, v in names.items() if v is not MISSING} | above
+        return self._trees[function]
+
+    def checked_scope(self, function: Callable) -> Scope:
+        """What is known inside `function`; `KernelError` for a mistake that can be seen in its source."""
+        definition, names = self.parse(function)
+        scope = self._scope(function)
+
+        def meaning(name: str) -> Any:
+            return names[name]
+
+        try:
+            _check_calls(definition, names)
+            check_function(self.role(function), definition, scope, meaning)
+        except Mistake as mistake:
+            raise KernelError(f"{where(function, mistake.line)}: {mistake.sentence}") from None
+        return scope
+
+    def preamble(self, function: Callable) -> list[ast.stmt]:
+        """Statements to put before the function's own: `out` starts at zero, a scalar action is a float64 or int64."""
+        definition, _ = self.parse(function)
+        role, scope = self.role(function), self._scope(function)
+        if role in ("observe", "inform") and self._kernel is not None and self._kernel.function(role) is function:
+            return clearing(definition, scope)
+        if role == "step" and self._kernel is not None:
+            name = definition.args.args[1].arg
+            space = self._kernel.action_space
+            if has_parts(space):  # only where the action comes in: what is handed to super().step is unpacked already
+                own = self._kernel.function(role) is function
+                return [ast.copy_location(unpacking(space, name), definition.body[0])] if own else []
+            if isinstance(scope.names.get(name), Number):
+                widened = ast.Call(ast.Name("_k_widen", ast.Load()), [ast.Name(name, ast.Load())], [])
+                statement = ast.Assign([ast.Name(name, ast.Store())], widened)
+                return [ast.copy_location(statement, definition.body[0])]
+        return []
+
+    def _scope(self, function: Callable) -> Scope:
+        definition, names = self.parse(function)
+        return Scope(definition, self._arguments.get(function, {}), lambda name: names.get(name, MISSING))
+
+    # ------------------------------------------------------------------ from the author's functions to their helpers
+
+    def _follow(self, kernel: Kernel) -> None:
+        for name in SIGNATURES:
+            function = kernel.function(name)
+            if function is None:
+                continue
+            if isinstance(function, Dispatcher):
+                function = function.py_func
+            definition, _ = self.parse(function)
+            mistake = check_signature(name, definition)
+            if mistake:
+                raise KernelError(f"{where(function, mistake[0])} {mistake[1]}")
+            self._roles[function] = name
+            self._note(function, argument_kinds(kernel, name))
+            self._enter(function)
+
+    def _enter(self, function: Callable, depth: int = 0) -> None:
+        """Tell what `function` calls what it is called with."""
+        definition, names = self.parse(function)
+        scope = self._scope(function)
+        for node in ast.walk(definition):
+            callee = _called(node, names) if isinstance(node, ast.Call) else None
+            if callee is None or depth > 50:
+                continue
+            if isinstance(node.func, ast.Name) and node.func.id.startswith(_ABOVE):  # type: ignore[attr-defined]
+                self._roles[callee] = node.func.id.removeprefix(_ABOVE)  # type: ignore[attr-defined]
+            starred = any(isinstance(argument, ast.Starred) for argument in node.args)  # type: ignore[attr-defined]
+            kinds = [] if starred else [scope.kind(argument) for argument in node.args]  # type: ignore[attr-defined]
+            if self._note(callee, kinds):
+                self._enter(callee, depth + 1)
+
+    def _note(self, function: Callable, kinds: list[Kind]) -> bool:
+        """Whether this call says anything new about the arguments of `function`."""
+        definition, _ = self.parse(function)
+        named = {a.arg: kind for a, kind in zip(definition.args.args, kinds, strict=False)}
+        old = self._arguments.get(function)
+        new = {name: kind for name, kind in named.items() if old is None or old.get(name) == kind}
+        self._arguments[function] = new
+        return old is None or new != old
+
+    # ------------------------------------------------------------------ super()
+
+    def _name_inherited(self, function: Callable, definition: ast.FunctionDef) -> dict[str, Callable]:
+        """Put a name in place of every `super().step` and give what these names mean."""
+        above: dict[str, Callable] = {}
+        for node in ast.walk(definition):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+                continue
+            base = node.func.value
+            if not (isinstance(base, ast.Call) and isinstance(base.func, ast.Name) and base.func.id == "super"):
+                continue
+            name = f"{_ABOVE}{node.func.attr}"
+            above[name] = self._inherited(function, node.func.attr, node.lineno)
+            node.func = ast.copy_location(ast.Name(name, ast.Load()), node.func)
+        return above
+
+    def _inherited(self, function: Callable, name: str, line: int) -> Callable:
+        owner = lookup(function, "__class__")
+        order = type(self._kernel).__mro__ if self._kernel is not None else ()
+        later = order[order.index(owner) + 1 :] if owner in order else ()
+        for cls in later:
+            if cls is not Kernel and name in vars(cls):
+                member = vars(cls)[name]
+                return member.__func__ if isinstance(member, staticmethod) else member
+        raise KernelError(f"{where(function, line)}: super().{name} does not exist: no class above has {name!r}.")
+
+
+_ABOVE = "_k_super_"
+
+
+def _called(node: ast.Call, names: dict[str, Any]) -> Callable | None:
+    """The plain function that is called here, if it is one."""
+    value: Any = None
+    if isinstance(node.func, ast.Name):
+        value = names.get(node.func.id)
+    elif isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
+        owner = names.get(node.func.value.id)
+        value = getattr(owner, node.func.attr, None) if isinstance(owner, types.ModuleType | type) else None
+    if isinstance(value, Dispatcher):
+        value = value.py_func
+    is_source = isinstance(value, types.FunctionType) and not value.__module__.startswith(
+        ("numpy", "numba", "shoal.vector.kernel.scratch")
+    )
+    return value if is_source else None
+
+
+def _check_calls(definition: ast.FunctionDef, names: dict[str, Any]) -> None:
+    """`Mistake` for a helper that is called with too few or too many arguments."""
+    for node in ast.walk(definition):
+        callee = _called(node, names) if isinstance(node, ast.Call) else None
+        if callee is None or not isinstance(node, ast.Call) or any(isinstance(a, ast.Starred) for a in node.args):
+            continue
+        try:
+            inspect.signature(callee).bind(*node.args, **{str(k.arg): k.value for k in node.keywords})
+        except TypeError as error:
+            raise Mistake(
+                node.lineno, f"{callee.__name__}{inspect.signature(callee)} is called with {error}."
+            ) from None
+
+
+def _names_read(definition: ast.FunctionDef) -> set[str]:
+    return {node.id for node in ast.walk(definition) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+
+
+def _definition(function: Callable) -> ast.FunctionDef:
+    """The function's definition as a tree whose line numbers are those of its file."""
+    if not isinstance(function, types.FunctionType):
+        raise KernelError(f"{function!r} is not a plain function. Kernels are made of functions written with `def`.")
+    if function.__name__ == "<lambda>":
+        raise KernelError(f"{where(function)} is a lambda. Kernels are made of functions written with `def`.")
+    try:
+        lines, first = inspect.getsourcelines(function)
+    except (OSError, TypeError):
+        raise KernelError(
+            f"The source of {where(function)} cannot be read. Put the kernel into a file; a console is not enough."
+        ) from None
+    tree = ast.parse(textwrap.dedent("".join(lines)))
+    ast.increment_lineno(tree, first - 1)
+    definition = tree.body[0]
+    if not isinstance(definition, ast.FunctionDef):
+        raise KernelError(f"{where(function)} is not a plain function written with `def`.")
+    definition.decorator_list = []
+    return definition

@@ -1,0 +1,1 @@
+"""The classics as kernels."""

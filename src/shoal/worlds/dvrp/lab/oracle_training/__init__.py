@@ -1,0 +1,1 @@
+"""Training of the neural oracle: imitation of the compiled one, then REINFORCE."""

@@ -1,0 +1,1 @@
+"""City, travellers, offers, oracles and the lanes that negotiate: everything that knows nothing of training."""

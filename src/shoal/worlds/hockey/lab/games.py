@@ -1,0 +1,174 @@
+"""Games that are counted: `shoal eval` against both bots, and round robins with a win matrix and ratings.
+
+`shoal tournament` asks a world for `find_entrant`, `name_of` and `play`, which are here.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from contextlib import closing
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.errors import ConfigError
+from shoal.options import Values
+from shoal.seeding import Seed
+from shoal.training.acting import Player
+from shoal.training.evaluate import EpisodeQuota
+from shoal.training.lab import Policy, Verdict
+from shoal.trees import Tree
+from shoal.vector.batch import Batch
+from shoal.world import BatchOptions
+from shoal.worlds.hockey.lab.policies import load_fitting, stored_policies
+from shoal.worlds.hockey.lab.pool import Ratings, score_of
+from shoal.worlds.hockey.lanes.batch import make_rink
+from shoal.worlds.hockey.lanes.kernel import WIDTHS
+from shoal.worlds.hockey.lanes.versus import Opponent
+from shoal.worlds.hockey.world import BOTS, EXTERNAL, HockeyOptions
+
+GAMES = 1000
+LANES = 256
+Entrant = str | Opponent
+"""The name of a bot, or a policy."""
+
+
+def evaluate(player: Player[HockeyOptions], episodes: int | None, seed: int) -> Verdict:
+    """A line per bot, and the same as a JSON value. Each bot in turn plays the other side."""
+    games, results = episodes or GAMES, {}
+    lanes = min(LANES, games)
+    starter = both_sides(lanes) if player.options.starter == "random" else player.options.starter
+    for bot in BOTS:
+        options = replace(player.options, starter=starter, opponent=bot)
+        with closing(player.make_lanes(lanes, options)) as batch:
+            results[bot] = summary(play_games(batch, player.act_in(batch), games, seed))
+    lines = [
+        f"against {bot:<6}  {r['games']} games: {r['won']:.1%} won ({r['low']:.1%} to {r['high']:.1%}), "
+        f"{r['drawn']:.1%} drawn, {r['lost']:.1%} lost, {r['mean_length']:.0f} steps each"
+        for bot, r in results.items()
+    ]
+    return Verdict("\n".join([player.title, *lines]), {"against": results})
+
+
+def both_sides(lanes: int) -> tuple[str, ...]:
+    """Who begins, lane by lane, so that both players begin equally often."""
+    return ("one", "two") * (lanes // 2) + ("random",) * (lanes % 2)
+
+
+def play_games(batch: Batch, policy: Policy, games: int, seed: int | Seed) -> np.ndarray:
+    """Winner and length of each game, [games, 2]; as many from every lane."""
+    quota, rows = EpisodeQuota(batch.num_envs, games), []
+    obs, info = batch.reset(seed=seed)
+    while not quota.done:
+        obs, _, terminated, truncated, info = batch.step(policy(obs, info))
+        ended = terminated | truncated
+        if ended.any():
+            games_of_lanes = np.stack([info["final_info"]["winner"], info["episode"]["l"]], axis=1)
+            rows.append(games_of_lanes[quota.counts(ended)])
+            policy.forget(ended)
+    return np.concatenate(rows)
+
+
+def summary(games: np.ndarray) -> Values:
+    """Shares of player 1, with Wilson's 95 % interval of the share won."""
+    winner, n = games[:, 0], len(games)
+    won = float((winner == 1).mean())
+    z = 1.96
+    middle, half = won + z * z / (2 * n), z * math.sqrt(won * (1 - won) / n + z * z / (4 * n * n))
+    low, high = ((middle + sign * half) / (1 + z * z / n) for sign in (-1, 1))
+    return {
+        "games": n,
+        "won": won,
+        "low": low,
+        "high": high,
+        "drawn": float((winner == 0).mean()),
+        "lost": float((winner == -1).mean()),
+        "mean_length": float(games[:, 1].mean()),
+    }
+
+
+# ---------------------------------------------------------------------- tournaments
+
+
+class Result(NamedTuple):
+    """Of n entrants. `won[i, j]` is the share of games that i won against j, `drawn` the same for draws."""
+
+    names: list[str]
+    won: np.ndarray  # [n, n], NaN on the diagonal
+    drawn: np.ndarray  # [n, n]
+    ratings: list[tuple[str, float, float, float]]  # name, mu - 3 sigma, mu, sigma; best first
+    games: int  # of every pair
+
+
+def find_entrant(name: str) -> Entrant:
+    """A bot, a run folder, or a stored policy by its file or by the name under which it comes with Shoal."""
+    if name in BOTS:
+        return name
+    stored = stored_policies()
+    if not Path(name).exists() and name not in stored:
+        names = ", ".join((*BOTS, *stored))
+        raise ConfigError(f"{name!r} cannot take part: it is not a run folder, a stored policy or one of {names}.")
+    return load_fitting(name if Path(name).exists() else str(stored[name]), *WIDTHS[True])
+
+
+def play(entrants: dict[str, Entrant], games: int, seed: int = 0) -> Result:
+    """Every pair plays `games` games."""
+    if len(entrants) < 2:
+        raise ConfigError(f"A tournament needs at least two different players, not {len(entrants)}.")
+    if games < 2:
+        raise ConfigError(f"games must be at least 2, since both sides begin equally often, not {games}.")
+    names = list(entrants)
+    won, drawn = np.full((len(names),) * 2, np.nan), np.full((len(names),) * 2, np.nan)
+    results: list[tuple[str, str, float]] = []
+    for (i, one), (j, two) in combinations(enumerate(names), 2):
+        winner = play_pair(entrants[one], entrants[two], games, seed)
+        won[i, j], won[j, i] = (winner == 1).mean(), (winner == -1).mean()
+        drawn[i, j] = drawn[j, i] = (winner == 0).mean()
+        results += [(one, two, score_of(int(w))) for w in winner]
+    ratings = Ratings()
+    for k in np.random.default_rng(seed).permutation(len(results)):  # no pair's games come last
+        ratings.note(*results[k])
+    return Result(names, won, drawn, ratings.table(), games)
+
+
+def play_pair(one: Entrant, two: Entrant, games: int, seed: int) -> np.ndarray:
+    """Winners [games]: 1, 0 or -1 as `one` sees it; as many games from every lane. A bot plays inside the lanes."""
+    lanes = min(LANES, games)
+    left, right = one if isinstance(one, str) else "policy", two if isinstance(two, str) else EXTERNAL
+    options = HockeyOptions(starter=both_sides(lanes), player=left, opponent=right)
+    with closing(make_rink(lanes, options, BatchOptions())) as batch:
+        return play_games(batch, _Seats(one, two, lanes), games, seed)[:, 0]
+
+
+class _Seats:
+    """Policies in one or both seats, each asked once per step; actions are kept for as long as they are meant."""
+
+    def __init__(self, one: Entrant, two: Entrant, lanes: int) -> None:
+        self._policies = {seat: who for seat, who in enumerate((one, two)) if not isinstance(who, str)}
+        self._age, self._both = np.zeros(lanes, int), np.zeros((lanes, 2, 4), np.float32)
+
+    def __call__(self, obs: np.ndarray, info: dict[str, Tree]) -> np.ndarray:
+        """obs [B, 18], or [B, 2, 18] where the second seat is open too; actions likewise."""
+        for seat, policy in self._policies.items():
+            due = self._age % policy.hold == 0
+            if due.any():
+                self._both[due, seat] = policy(obs[due, seat] if obs.ndim == 3 else obs[due])
+        self._age += 1
+        return self._both if obs.ndim == 3 else self._both[:, 0]
+
+    def forget(self, ended: np.ndarray) -> None:
+        """Games that begin ask anew."""
+        self._age[ended] = 0
+
+
+def name_of(entrant: str) -> str:
+    """How an entrant is called in tables: a run by its agent, seed and time of day, since its own name is long."""
+    if not Path(entrant).exists():
+        return entrant
+    name = Path(entrant).absolute().name
+    run = re.fullmatch(r".+__(\w+)__(\d+)__\d+-(\d+)(?:_vec\d+)?(-\d+)?", name)
+    return name.removesuffix(".safetensors") if run is None else f"{run[1]} {run[2]} {run[3]}{run[4] or ''}"

@@ -1,0 +1,119 @@
+"""Play with the keyboard: a page on this machine that asks for one step after the other.
+
+The page sends the keys that are held down as an action, fifty times a second; the lane lives in this process. Nothing
+listens beyond the loopback address.
+"""
+
+from __future__ import annotations
+
+import json
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.resources import files
+from threading import Lock
+
+import numpy as np
+
+from shoal.agents.frozen import FrozenPolicy
+from shoal.errors import ConfigError
+from shoal.options import Values
+from shoal.world import BatchOptions
+from shoal.worlds.hockey.lab import LAB
+from shoal.worlds.hockey.lab.policies import stored_policies
+from shoal.worlds.hockey.lanes.batch import make_rink
+from shoal.worlds.hockey.rendering import RINK
+from shoal.worlds.hockey.world import BOTS, EXTERNAL, SEATS, HockeyOptions
+
+HOST = "127.0.0.1"
+
+
+class Match:
+    """Games of a person, on the left, against a bot or a stored policy."""
+
+    def __init__(self, opponent: str, seed: int | None = None) -> None:
+        stored = stored_policies()
+        if opponent not in (*BOTS, *stored):
+            names = ", ".join(map(repr, (*BOTS, *stored)))
+            raise ConfigError(f"Nobody called {opponent!r} plays hockey here. Use one of {names}.")
+        options = HockeyOptions(opponent=EXTERNAL, starter="alternate")
+        self.batch = make_rink(1, options, BatchOptions(autoreset_mode="disabled", num_threads=1))
+        self._policy = None if opponent in BOTS else FrozenPolicy.load(stored[opponent])
+        self._theirs, self._age = np.zeros(4, np.float32), 0
+        if self._policy is None:
+            self.batch.set_lanes(seat=[0, SEATS.index(opponent)])
+        self.meta = {**RINK.meta(self.batch), "names": ["you", opponent]}
+        self.score = [0, 0]
+        self._lock = Lock()
+        self._obs, _ = self.batch.reset(seed=seed)
+
+    def step(self, action: object) -> Values:
+        """One step with the person's action; the picture after it, the score, and whether the game is over."""
+        good = isinstance(action, list) and len(action) == 4 and all(isinstance(part, int | float) for part in action)
+        row = np.array(action if good else [np.nan], np.float32)
+        if not np.isfinite(row).all():
+            raise ConfigError(f"An action must be four numbers from -1 to 1, not {action!r}.")
+        with self._lock:
+            if self._policy is not None and self._age % self._policy.hold == 0:
+                self._theirs = self._policy(self._obs[:, 1])[0]
+            both = np.stack([np.clip(row, -1.0, 1.0), self._theirs])[None]
+            self._age += 1
+            self._obs, _, terminated, truncated, info = self.batch.step(both)
+            frame = RINK.frames(self.batch, self._obs)[0]
+            over = bool(terminated[0] or truncated[0])
+            if over:
+                self._age = 0
+                for player, winner in enumerate((1, -1)):
+                    self.score[player] += int(info["winner"][0] == winner)
+                self._obs, _ = self.batch.reset(options={"reset_mask": np.array([True])})
+            return {"frame": frame, "score": self.score, "over": over}
+
+
+def page(match: Match) -> str:
+    """The page, complete in one file."""
+    text = (files("shoal.worlds.hockey") / "keyboard.html").read_text()
+    return text.replace("RENDERER", RINK.script).replace("META", json.dumps(match.meta))
+
+
+def make_server(match: Match, port: int = 0) -> ThreadingHTTPServer:
+    """A server of the page at `/` and of steps at `/step`; port 0 takes any free one."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if self.path == "/":
+                self._answer(200, "text/html; charset=utf-8", page(match).encode())
+            else:
+                self._answer(404, "text/plain", b"There is nothing here; the game is at /.")
+
+        def do_POST(self) -> None:
+            try:
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                answer = json.dumps(match.step(json.loads(body)))
+            except ValueError as error:  # ConfigError and broken JSON alike
+                self._answer(400, "text/plain; charset=utf-8", str(error).encode())
+            else:
+                self._answer(200, "application/json", answer.encode())
+
+        def _answer(self, code: int, kind: str, body: bytes) -> None:
+            self.send_response(code)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Fifty lines a second would help nobody."""
+
+    Handler.protocol_version = "HTTP/1.1"  # keeps the connection, so that a step costs well under a millisecond
+    return ThreadingHTTPServer((HOST, port), Handler)
+
+
+def serve(opponent: str | None = None) -> int:
+    """Serve games until interrupted."""
+    match = Match(opponent or LAB.default_policy)
+    with make_server(match) as server:
+        address = f"http://{HOST}:{server.server_port}/"
+        print(f"Play against {match.meta['names'][1]} at {address} (Ctrl-C ends it)", flush=True)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            print()
+    return 0

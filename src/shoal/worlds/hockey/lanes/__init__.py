@@ -1,0 +1,1 @@
+"""Lanes of the rink: kernels, the batches that step them, and who sits in the seats."""

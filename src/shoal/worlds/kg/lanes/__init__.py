@@ -1,0 +1,1 @@
+"""Lanes that prove queries: data, engines, and the batch itself."""

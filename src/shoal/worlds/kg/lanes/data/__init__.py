@@ -1,0 +1,1 @@
+"""Knowledge graphs: from names in files to tables of numbers."""

@@ -1,0 +1,1 @@
+"""Knowledge-graph embeddings that have been trained, by us or by PyKEEN: scores of triples."""

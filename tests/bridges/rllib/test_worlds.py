@@ -1,0 +1,34 @@
+"""Every world under RLlib's PPO in every mode."""
+
+import numpy as np
+import pytest
+
+from shoal.bridges.rllib import ppo_config
+from shoal.bridges.rllib.envs import KINDS
+from shoal.registry import OURS
+
+pytestmark = pytest.mark.usefixtures("local_ray")
+
+SOON = {"kg": {"max_depth": 2}, "cartpole": {"max_steps": 5}}
+"""Options with which episodes are truncated within a few steps."""
+
+
+@pytest.mark.parametrize("mode", KINDS)
+@pytest.mark.parametrize("world", OURS)
+def test_every_world_trains_in_every_mode(world, mode):
+    config = ppo_config(
+        world,
+        mode=mode,
+        num_envs=2,
+        train_batch_size=24,
+        minibatch_size=12,
+        num_epochs=1,
+        seed=3,
+        options=SOON.get(world, {}),
+    )
+    algo = config.fault_tolerance(restart_failed_sub_environments=False).build_algo()
+    result = algo.train()
+    algo.stop()
+    assert 24 <= result["env_runners"]["num_env_steps_sampled_lifetime"] <= 26
+    learned = result["learners"]["default_policy"]
+    assert np.isfinite([float(learned[name]) for name in ("policy_loss", "vf_loss", "entropy")]).all()

@@ -1,0 +1,230 @@
+"""Kernels with one mistake each, and words that the sentence about it must contain."""
+
+PROGRAM = """
+import math
+import random
+
+import gymnasium as gym
+import numpy as np
+
+from shoal.vector.kernel import *
+from shoal.vector.kernel.scratch import scratch
+
+HIDDEN = {"speed": 1.0}
+TABLE = np.zeros(100_000)
+CALLS = 0
+PAIR = record(left=f64, right=i32)
+SIZE = 5
+HEADER
+
+
+class Toy(Kernel):
+    observation_space = gym.spaces.Box(-1e9, 1e9, (3,), np.float32)
+    action_space = gym.spaces.Discrete(4)
+    state = record(x=f32, t=i32, n=i8, count=u8, board=i8[5, 5], speed=f32[3], alive=b1)
+    params = {"table": np.zeros(3), "limit": 20, "rate": 0.5}
+    DECLARE
+
+    def reset(s, p, rng):
+        s.x = 0.0
+        s.t, s.n, s.count = 0, 0, 0
+        s.board[:] = 0
+        s.speed[:] = 0.0
+        s.alive = True
+        RESET
+
+    def step(s, action, p, rng):
+        s.t += 1
+        STEP
+        return 0.0, False, s.t >= p.limit
+
+    def observe(s, p, out):
+        out[0], out[1], out[2] = s.x, s.t, s.n
+        OBSERVE
+    MORE
+"""
+PLACES = ("HEADER", "DECLARE", "RESET", "STEP", "OBSERVE", "MORE")
+INDENT = {"HEADER": 0, "DECLARE": 4, "MORE": 4}
+
+
+def program(**parts: str) -> str:
+    """The text of a module with a kernel `Toy`, with these lines put in."""
+    text = PROGRAM
+    for place in PLACES:
+        space = " " * INDENT.get(place, 8)
+        lines = ("\n" + space).join(parts.get(place.lower(), "").splitlines())
+        text = text.replace(place, lines)
+    return text
+
+
+MASK = "def mask(s, p, out):\n    {}"
+INFORM = "info = record(score=f32)\ndef inform(s, p, out):\n    {}"
+
+BEFORE_COMPILING = {
+    # what Python and the checked build see in a trial
+    "index of the observation": (
+        {"observe": "out[s.t // 3] = 1.0"},
+        ["Toy.observe", "index 3 is out of bounds", "size 3"],
+    ),
+    "index of the state": (
+        {"step": "s.board[s.t, 0] = 1"},
+        ["Toy.step", "index 5 is out of bounds", "lane 0, step 5"],
+    ),
+    "index read": ({"step": "s.x = s.speed[s.t]"}, ["Toy.step", "index 3 is out of bounds", "`s.x = s.speed[s.t]`"]),
+    "index of a table": ({"step": "s.x = p.table[action]"}, ["Toy.step", "index 3 is out of bounds"]),
+    "index of scratch": (
+        {"step": "pair = scratch(PAIR, 2)\npair[s.t].left = 1.0"},
+        ["Toy.step", "index 2 is out of bounds"],
+    ),
+    "index that is a float": ({"step": "s.x = s.speed[s.t / 2]"}, ["Toy.step", "index"]),
+    "late": ({"step": "if s.t == 19:\n    s.speed[s.t] = 1.0"}, ["Toy.step", "step 19"]),
+    "deep": (
+        {"header": "def put(a, i):\n    a[i] = 1.0", "step": "put(s.speed, s.t)"},
+        ["put", "index 3 is out of bounds", "a[i] = 1.0"],
+    ),
+    "whole division by zero": ({"step": "s.n = 5 // (s.t - 3)"}, ["Toy.step", "division by zero", "5 // 0"]),
+    "division by zero": ({"step": "s.x = 1.0 / (s.t - 3)"}, ["Toy.step", "division by zero"]),
+    "modulo zero": ({"step": "s.n = 5 % (s.t - 3)"}, ["Toy.step", "division by zero", "5 % 0"]),
+    "shift": ({"step": "s.x = 1 << (s.t - 3)"}, ["Toy.step", "a shift by -2"]),
+    "shift too far": ({"step": "s.x = 1 << (60 + s.t)"}, ["Toy.step", "a shift by 64"]),
+    "negative power": ({"step": "s.x = 2 ** (3 - s.t)"}, ["Toy.step", "2 ** -1", "negative power"]),
+    "overflow": ({"step": "s.n += 50"}, ["Toy.step", "150 is stored in an i8", "-128 to 127"]),
+    "overflow of an unsigned": ({"step": "s.count -= 1"}, ["Toy.step", "-1 is stored in an u8", "0 to 255"]),
+    "overflow of an array": ({"step": "s.board[0, 0] += 50"}, ["Toy.step", "150 is stored in an i8"]),
+    "float into a whole number": ({"step": "s.n = 0.5 * s.t"}, ["Toy.step", "0.5 is stored in an i8", "int(...)"]),
+    "NaN into a whole number": ({"step": "s.n = math.nan"}, ["Toy.step", "nan is stored in an i8"]),
+    "int of NaN": ({"step": "s.n = int(math.nan)"}, ["Toy.step", "int(nan)"]),
+    "rng.integers(0)": ({"step": "s.n = rng.integers(s.t - 1)"}, ["Toy.step", "rng.integers(0)", "from 1"]),
+    "rng.integers(-1)": ({"reset": "s.n = rng.integers(-1)"}, ["Toy.reset", "rng.integers(-1)"]),
+    "NaN reward": ({"step": "return math.sqrt(2 - s.t), False, False"}, ["Toy.step", "NaN", "lane 0, step 3"]),
+    "infinite reward": ({"step": "return math.inf, False, False"}, ["Toy.step", "infinite"]),
+    "NaN observation": ({"observe": "out[1] = math.log(-1.0)"}, ["Toy.observe", "NaN", "out[1]"]),
+    "NaN at the end only": (
+        {"observe": "if s.t >= p.limit:\n    out[1] = math.nan"},
+        ["Toy.observe", "NaN", "step 20"],
+    ),
+    "order of the results": ({"step": "return False, 1.0, s.t > 5"}, ["Toy.step", "reward, terminated, truncated"]),
+    "a flag that is a count": ({"step": "return 1.0, s.t, False"}, ["Toy.step", "reward, terminated, truncated"]),
+    "results of a helper": (
+        {"header": "def end(s):\n    return s.alive, 0.0, False", "step": "return end(s)"},
+        ["Toy.step", "reward, terminated, truncated"],
+    ),
+    "an array as reward": ({"step": "return s.speed, False, False"}, ["Toy.step"]),
+    "no action allowed": ({"more": MASK.format("out[0] = s.t < 3")}, ["Toy.mask", "allows no action", "step 3"]),
+    "index of the mask": ({"more": MASK.format("out[0] = True\n    out[s.t] = True")}, ["Toy.mask", "index 4"]),
+    "an assertion": ({"step": "assert s.t < 7"}, ["Toy.step", "assertion failed", "`assert s.t < 7`", "step 7"]),
+    "unbound in a branch": ({"step": "if s.t < 3:\n    y = 1.0\ns.x = y"}, ["Toy.step", "'y'"]),
+    # what can be seen in the source, in branches that are never reached too
+    "a field": ({"step": "s.spede[0] = 1.0"}, ["Toy.step", "s has no 'spede'", "Did you mean 'speed'?"]),
+    "a field in a late branch": ({"step": "if s.t > 10_000:\n    s.y = 1.0"}, ["Toy.step", "s has no 'y'"]),
+    "a field in a helper": (
+        {"header": "def move(lane):\n    if lane.t > 9999:\n        lane.xx = 1.0", "step": "move(s)"},
+        ["move", "lane has no 'xx'", "Did you mean 'x'?"],
+    ),
+    "a parameter": ({"step": "s.x = p.limits"}, ["Toy.step", "p has no 'limits'", "Did you mean 'limit'?"]),
+    "a name in a late branch": ({"step": "if s.t > 10_000:\n    s.x = spede"}, ["Toy.step", "'spede' is not defined"]),
+    "a function in a late branch": ({"step": "if s.t > 10_000:\n    s.x = clipp(s.x)"}, ["Toy.step", "'clipp'"]),
+    "a method of rng": ({"step": "s.n = rng.randint(3)"}, ["Toy.step", "rng has no 'randint'", "integers"]),
+    "a constant index": ({"step": "if s.t > 10_000:\n    s.speed[3] = 1.0"}, ["index 3 is out of bounds", "size 3"]),
+    "a constant index of out": ({"observe": "if s.t > 10_000:\n    out[3] = 1"}, ["Toy.observe", "index 3"]),
+    "a loop that is too long": ({"observe": "for k in range(3, 5):\n    out[k] = s.x"}, ["Toy.observe", "index 3"]),
+    "too many indices": ({"observe": "out[0, 1] = 1.0"}, ["Toy.observe", "2 indices", "shape (3,)"]),
+    "an index of a number": ({"step": "s.x[0] = 1.0"}, ["Toy.step", "s.x is a single number"]),
+    "an array as a number": ({"step": "s.speed = 1.0"}, ["Toy.step", "s.speed is an array", "s.speed[:] = 0"]),
+    "arithmetic of arrays": ({"step": "s.x = (s.speed * 2.0)[0]"}, ["Toy.step", "s.speed is an array", "loop"]),
+    "comparison of arrays": ({"step": "if s.speed == 0.0:\n    s.x = 1.0"}, ["s.speed is an array", "loop"]),
+    "in an array": ({"step": "if 1 in s.board:\n    s.x = 1.0"}, ["`in s.board`", "loop"]),
+    "writing to p": ({"step": "p.limit = 3"}, ["Toy.step", "writes to p.limit", "constants"]),
+    "writing to a table": ({"step": "p.table[0] = 3.0"}, ["Toy.step", "writes to p.table", "not the kernel's"]),
+    "adding to p": ({"step": "p.limit += 1"}, ["Toy.step", "writes to p.limit"]),
+    "writing to p in a helper": ({"header": "def grow(q):\n    q.rate = 1.0", "step": "grow(p)"}, ["grow", "q.rate"]),
+    "out is assigned": ({"observe": "out = s.x"}, ["Toy.observe", "`out = ...` changes nothing"]),
+    "s is assigned": ({"step": "s = 1.0"}, ["Toy.step", "`s = ...` changes nothing"]),
+    "return in observe": ({"observe": "return out"}, ["Toy.observe", "observe returns something"]),
+    "return in reset": ({"reset": "return s"}, ["Toy.reset", "reset returns something"]),
+    "return in mask": ({"more": MASK.format("return out")}, ["Toy.mask", "mask returns something"]),
+    "two results": ({"step": "return 0.0, False"}, ["Toy.step", "step returns 2 values", "three numbers"]),
+    "four results": ({"step": "if s.t > 9999:\n    return 0.0, False, False, 1"}, ["step returns 4 values"]),
+    "one result": ({"step": "if s.t > 9999:\n    return 0.0"}, ["Toy.step", "step returns one value"]),
+    "an empty return": ({"step": "if s.t > 9999:\n    return"}, ["Toy.step", "step returns nothing here"]),
+    "a missing return": (
+        {"more": "def step(s, action, p, rng):\n    if s.x < 9e9:\n        return 0.0, False, False"},
+        ["Toy.step", "without `return`"],
+    ),
+    "no return": ({"more": "def step(s, action, p, rng):\n    s.t += 1"}, ["Toy.step", "step returns nothing"]),
+    "a missing return in a helper": (
+        {"header": "def sign(x):\n    if x > 0:\n        return 1.0", "step": "s.x = sign(s.x)"},
+        ["sign", "without `return`"],
+    ),
+    "global": ({"step": "global CALLS\nCALLS += 1"}, ["Toy.step", "`global`", "state"]),
+    "np.random": ({"step": "s.x = np.random.rand()"}, ["Toy.step", "np.random", "rng.uniform"]),
+    "random": ({"step": "s.x = random.random()"}, ["Toy.step", "random", "rng.uniform"]),
+    "a dict of the module": ({"step": "s.x = HIDDEN['speed']"}, ["Toy.step", "'HIDDEN', a dict"]),
+    "a large table of the module": ({"step": "s.x = TABLE[s.t]"}, ["Toy.step", "'TABLE'", "0.8 MB", "params"]),
+    "a list": ({"step": "s.x = [1.0, 2.0][action % 2]"}, ["Toy.step", "a list allocates"]),
+    "a comprehension": ({"step": "s.x = sum([k for k in range(3)])"}, ["Toy.step", "allocates"]),
+    "a generator": ({"step": "s.x = sum(k for k in range(3))"}, ["Toy.step", "a generator"]),
+    "a dict": ({"step": "s.x = {0: 1.0}[0]"}, ["Toy.step", "a dict allocates"]),
+    "an f-string": ({"step": "print(f'{s.t}')"}, ["Toy.step", "f-string"]),
+    "try": ({"step": "try:\n    s.x = 1.0\nexcept ValueError:\n    s.x = 2.0"}, ["Toy.step", "`try`"]),
+    "raise": ({"step": "if s.t > 999:\n    raise ValueError('late')"}, ["Toy.step", "`raise`", "assert"]),
+    "lambda": ({"step": "f = lambda x: x\ns.x = f(1.0)"}, ["Toy.step", "`lambda`"]),
+    "a function inside": ({"step": "def f(x):\n    return x\ns.x = f(1.0)"}, ["Toy.step", "function inside"]),
+    "import": ({"step": "import time\ns.x = 1.0"}, ["Toy.step", "`import`"]),
+    "self": (
+        {"more": "def step(self, s, action, p, rng):\n    return 0.0, False, False"},
+        ["Toy.step", "Leave out `self`"],
+    ),
+    "order of arguments": ({"more": "def step(s, action, p):\n    return 0.0, False, False"}, ["(s, action, p, rng)"]),
+    "super": ({"step": "return super().step(s, action, p, rng)"}, ["Toy.step", "super().step does not exist"]),
+    "no such constant": ({"step": "s.x = math.tau2"}, ["Toy.step", "tau2"]),
+    "info without inform": ({"declare": "info = record(score=f32)"}, ["Toy", "inform"]),
+    "a field of info": ({"more": INFORM.format("out.skore = 1.0")}, ["Toy.inform", "out has no 'skore'", "'score'"]),
+    "a number beyond 64 bits": ({"step": "s.x = 0x1_0000_0000_0000_0000 & s.t"}, ["Toy.step", "64 bits"]),
+    "a string": ({"step": "if s.t > 9999:\n    s.x = 'abc'"}, ["Toy.step", "the string 'abc'"]),
+    "None": ({"step": "y = None\nif s.t > 3:\n    y = 1.0\ns.x = y"}, ["Toy.step", "None is stored in an f32"]),
+    "a walrus": ({"step": "if (y := s.t) > 3:\n    s.x = y"}, ["Toy.step", "`:=`"]),
+    "a builtin": ({"step": "if s.t > 9999:\n    open(3)"}, ["Toy.step", "open() cannot be used"]),
+    "a function of NumPy": ({"step": "if s.t > 9999:\n    s.x = np.sinh2(s.x)"}, ["Toy.step", "np.sinh2", "not exist"]),
+    "a missing argument": (
+        {"header": "def add(a, b):\n    return a + b", "step": "if s.t > 9999:\n    s.x = add(1.0)"},
+        ["Toy.step", "add(a, b)", "missing a required argument: 'b'"],
+    ),
+    "an argument after *": (
+        {"header": "def double(a, *, b=2.0):\n    return a * b", "step": "s.x = double(1.0, b=3.0)"},
+        ["double", "`*`"],
+    ),
+    "the time": (
+        {"header": "import time", "step": "s.x = time.time()"},
+        ["Toy.step", "'time.time'", "cannot be compiled"],
+    ),
+    "a matrix product": ({"step": "s.x = s.speed @ s.speed"}, ["Toy.step", "`@`"]),
+    "a string parameter": ({"declare": 'params = {"mode": "hard", "limit": 3}'}, ["mode", "string", "number"]),
+    "a parameter that NumPy has": ({"declare": 'params = {"size": 3, "limit": 3}'}, ["'size'", "NumPy"]),
+    "a parameter that is None": ({"declare": 'params = {"goal": None, "limit": 3}'}, ["goal", "None"]),
+    "a field that is a type": ({"declare": "state = record(x=float)"}, ["'x'", "f32"]),
+    "a field that NumPy has": ({"declare": "state = record(size=i32)"}, ["'size'"]),
+    "state that is a dict": ({"declare": "state = {'x': f32}"}, ["Toy.state", "record(name=type"]),
+    "spaces that are none": ({"declare": "observation_space = (3,)"}, ["observation_space", "gymnasium"]),
+    "an action space without arrays": ({"declare": "action_space = gym.spaces.Text(3)"}, ["action", "Text"]),
+}
+"""Name: (lines to put in, words of the sentence); each is told before anything is compiled."""
+
+NOTES = {
+    "reset forgets": (
+        {
+            "declare": "state = record(x=f32, t=i32, n=i8, count=u8, board=i8[5, 5], speed=f32[3], alive=b1, best=f32)",
+            "step": "s.best += 1.0",
+        },
+        ["Toy.reset", "leaves s.best", "survives = ('best',)"],
+    ),
+    "never written": (
+        {"more": "def observe(s, p, out):\n    out[0] = s.x\n    out[2] = 1.0"},
+        ["Toy.observe", "never writes 1 of the 3", "[1]"],
+    ),
+    "outside the space": (
+        {"declare": "observation_space = gym.spaces.Box(0, 1, (3,), np.float32)"},
+        ["Toy.observe", "outside", "[1] is 2.0"],
+    ),
+}
+"""Likewise, for what is only warned about."""

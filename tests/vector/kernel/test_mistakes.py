@@ -1,0 +1,58 @@
+"""Mistakes of authors: each is told in one sentence that names their line, before anything is compiled or lost."""
+
+import importlib.util
+import itertools
+import sys
+import warnings
+
+import pytest
+
+from shoal.errors import ShoalError
+from shoal.vector.kernel import Kernel, KernelBatch
+from shoal.vector.kernel.dry_run import dry_run
+from tests.vector.kernel.mistakes import BEFORE_COMPILING, NOTES, program
+
+_numbers = itertools.count()
+
+
+def load(folder, text):
+    """The kernel `Toy` of a module with this text."""
+    name = f"toy_{next(_numbers)}"
+    path = folder / "toy.py"
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module.Toy
+
+
+def notes_about(toy):
+    """What a trial of the kernel has to say."""
+    batch = KernelBatch(toy, 2, compiled=False)
+    return dry_run(batch.kernel, batch.lane_state)
+
+
+@pytest.mark.parametrize(("parts", "words"), BEFORE_COMPILING.values(), ids=BEFORE_COMPILING)
+def test_a_mistake_is_one_sentence(parts, words, tmp_path):
+    with pytest.raises(ShoalError) as caught:
+        notes_about(load(tmp_path, program(**parts)))
+    sentence = str(caught.value)
+    assert "\n" not in sentence
+    for word in words:
+        assert word in sentence
+
+
+@pytest.mark.parametrize(("parts", "words"), NOTES.values(), ids=NOTES)
+def test_what_looks_like_a_mistake_is_noted(parts, words, tmp_path):
+    (note,) = notes_about(load(tmp_path, program(**parts)))
+    for word in words:
+        assert word in note
+
+
+def test_a_kernel_without_mistakes_has_no_notes(tmp_path):
+    toy = load(tmp_path, program())
+    assert issubclass(toy, Kernel)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert notes_about(toy) == []

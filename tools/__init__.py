@@ -1,0 +1,1 @@
+"""For those who work on Shoal; nothing in here is installed."""
