@@ -164,7 +164,8 @@ def _dispatchers() -> list[Any]:
 
 
 def _is_array(value: Any) -> bool:
-    return hasattr(value, "shape") and hasattr(value, "dtype")
+    kind = type(value)  # asked of the class: while something is compiled, Numba's own values answer to names by raising
+    return hasattr(kind, "shape") and hasattr(kind, "dtype")
 
 
 def _values_used(function: FunctionType) -> Iterator[Any]:

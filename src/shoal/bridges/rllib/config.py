@@ -101,16 +101,21 @@ def ppo_config(
     )
     config.learners(num_learners=num_learners, num_gpus_per_learner=num_gpus_per_learner).rl_module(rl_module_spec=spec)
     config.debugging(seed=seed, log_level="ERROR").fault_tolerance(**FAULT_TOLERANCE)
-    config.callbacks(
-        on_algorithm_init=time_each_iteration, on_env_runners_recreated=count_restarts, on_train_result=stop_on_faults
-    )
-    if callbacks is not None:
-        config.callbacks(callbacks)
+    _watch(config, callbacks)
     if ours:
         _use_connectors(config, mode, spec)
     if evaluate_every:
         _evaluate(config, world, options, evaluate_every, evaluation_episodes)
     return config
+
+
+def _watch(config: PPOConfig, callbacks: type[RLlibCallback] | None) -> None:
+    """Time iterations, stop when runners keep failing, and let the user's own callbacks look on."""
+    config.callbacks(
+        on_algorithm_init=time_each_iteration, on_env_runners_recreated=count_restarts, on_train_result=stop_on_faults
+    )
+    if callbacks is not None:
+        config.callbacks(callbacks)
 
 
 def check_sizes(
