@@ -34,7 +34,10 @@ _ARRAYS = ("mean", "scale", "low", "high")
 _SETTINGS = ("activation", "clip", "num_actions", "nvec", "start", "memory", "hold")
 _CELL = ("cell_weight", "cell_bias", "cell_state_weight", "cell_state_bias")
 _BLOCK = 8
-"""Rows by which matrix products go. A row alone would be rounded otherwise than among others."""
+"""Rows of one matrix product. A library of matrix products may add in another order for another number of rows, and a
+lane's action must not depend on how many others ask."""
+_LARGEST_WEIGHT = 1e9
+"""Beyond it products overflow after a few layers, and actions are no longer numbers."""
 
 
 @dataclass
@@ -119,11 +122,11 @@ class FrozenPolicy:
             x = np.clip(x, -self.clip, self.clip)
         activate = _ACTIVATIONS[self.activation]
         for weight, bias in self.layers[:-1]:
-            x = activate(x @ weight + bias)
+            x = activate(_times(x, weight) + bias)
         if self.cell is not None:
             x, state = self._remember(x, None if state is None else _padded(state))
             state = state[:count]
-        x = (x @ self.layers[-1][0] + self.layers[-1][1])[:count, : self.num_actions]
+        x = (_times(x, self.layers[-1][0]) + self.layers[-1][1])[:count, : self.num_actions]
         return self._act(x, action_mask), state
 
     def _act(self, x: np.ndarray, action_mask: np.ndarray | None) -> np.ndarray:
@@ -144,13 +147,13 @@ class FrozenPolicy:
         (weight, bias), (state_weight, state_bias) = self.cell
         before = np.zeros((len(x), self.state_size), np.float32) if state is None else state
         if self.memory == "gru":
-            reset, update, new = np.split(x @ weight + bias, 3, axis=1)
-            old_reset, old_update, old_new = np.split(before @ state_weight + state_bias, 3, axis=1)
+            reset, update, new = np.split(_times(x, weight) + bias, 3, axis=1)
+            old_reset, old_update, old_new = np.split(_times(before, state_weight) + state_bias, 3, axis=1)
             share = _sigmoid(update + old_update)
             hidden = (1 - share) * np.tanh(new + _sigmoid(reset + old_reset) * old_new) + share * before
             return hidden, hidden
         hidden, kept = np.split(before, 2, axis=1)
-        gates = x @ weight + bias + hidden @ state_weight + state_bias
+        gates = _times(x, weight) + bias + _times(hidden, state_weight) + state_bias
         enter, forget, new, leave = np.split(gates, 4, axis=1)
         kept = _sigmoid(forget) * kept + _sigmoid(enter) * np.tanh(new)
         hidden = _sigmoid(leave) * np.tanh(kept)
@@ -246,8 +249,9 @@ class FrozenPolicy:
             raise ValueError("hold and num_actions must be whole numbers from 1")
         if self.clip is not None and not is_number(self.clip):
             raise ValueError(f"clip={shortened(self.clip)} is not a number")
-        if not all(np.isfinite(array).all() for layer in self.layers for array in layer):
-            raise ValueError("some of its weights are not finite")
+        layers = [*self.layers, *(self.cell or ())]
+        if not all((np.abs(array) <= _LARGEST_WEIGHT).all() for layer in layers for array in layer):
+            raise ValueError(f"some of its weights are not numbers of at most {_LARGEST_WEIGHT:g}")
         if self.table is not None and (self.table.ndim != 2 or len(self.table) < self.layers[-1][0].shape[1]):
             raise ValueError("its table of actions has fewer rows than there are choices")
         self(np.zeros((1, self.num_features), np.float32))  # a `ValueError` where shapes do not fit
@@ -258,6 +262,11 @@ def _padded(rows: np.ndarray) -> np.ndarray:
     padded = np.zeros((-(-len(rows) // _BLOCK) * _BLOCK, rows.shape[1]), np.float32)
     padded[: len(rows)] = rows
     return padded
+
+
+def _times(rows: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """rows [N, D] times weight [D, H], N a multiple of `_BLOCK`: every block is a product of the same shape."""
+    return (rows.reshape(-1, _BLOCK, rows.shape[1]) @ weight).reshape(len(rows), -1)
 
 
 def stored_policies(folder: Path) -> dict[str, Path]:
