@@ -15,7 +15,8 @@ from shoal.options import Values
 from shoal.vector.batch import Batch
 from shoal.vector.rendering import Renderer
 
-SCREEN, FPS = "#11151c", 12.0
+SCREEN, FRAME, TEXT = "#11151c", "#1c222c", "#aab4c0"
+FPS = 12.0
 CELL, GAP, TRAIL_GAP = 48, 3, 15  # pixels
 _DIGITS = np.frombuffer(b"0123456789a", np.uint8)
 _PLAYER, _FOE, _PRIZE, _SHOT, _FAINT = "#58a6ff", "#f2555a", "#f7c948", "#e6edf3", "#6b7585"
@@ -56,7 +57,7 @@ def _rgb(color: str) -> tuple[int, ...]:
 
 
 def _renderer(*things: Thing) -> Renderer:
-    meta: Values = {"screen": SCREEN, "things": [thing._asdict() for thing in things]}
+    meta: Values = {"screen": SCREEN, "frame": FRAME, "text": TEXT, "things": [thing._asdict() for thing in things]}
     script = (files(__package__) / "rendering.js").read_text()
     return Renderer("minatar", script, partial(frames, things), image=picture, fps=FPS, meta=lambda batch: meta)
 

@@ -25,7 +25,7 @@ class Game(Kernel):
     def __init__(self, actions: str = "minimal", **params: object) -> None:
         moves = self.minimal if actions == "minimal" else ALL_MOVES
         self.action_space = gym.spaces.Discrete(len(moves))
-        super().__init__(moves=np.resize(moves, len(ALL_MOVES)), **params)
+        super().__init__(**{**params, "moves": np.resize(moves, len(ALL_MOVES))})
 
 
 def board(channels: int) -> gym.spaces.Box:
@@ -35,6 +35,5 @@ def board(channels: int) -> gym.spaces.Box:
 
 def choose(s, action, p, rng):
     """The move of this step: the one that is asked for or, now and then, the last one again."""
-    if rng.uniform() >= p.sticky:
-        s.move = p.moves[action]
+    s.move = s.move if rng.uniform() < p.sticky else p.moves[action]
     return s.move

@@ -89,15 +89,16 @@ class Seaquest(Game):
     def observe(s, p, out):
         out[s.y, s.x, FRONT] = True
         out[s.y, min(max(s.x - s.heading, 0), LAST), BACK] = True
-        for column in range(max(s.oxygen, 0) * SIZE // MAX_OXYGEN):
-            out[LAST, column, OXYGEN] = True
-        for seat in range(s.rescued):
-            out[LAST, LAST - 1 - seat, RESCUED] = True
+        level = max(s.oxygen, 0) * SIZE // MAX_OXYGEN
+        for column in range(SIZE):
+            out[LAST, column, OXYGEN] = column < level
+        for seat in range(SEATS):
+            out[LAST, LAST - 1 - seat, RESCUED] = seat < s.rescued
         for k in range(s.num_shots):
             out[s.shot_y[k], s.shot_x[k], SHOT] = True
         for row in range(ROWS):
             torpedoes = s.to_left[row] | s.to_right[row]
-            if torpedoes != 0:
+            if torpedoes != 0:  # seldom
                 for column in range(SIZE):
                     out[row + 1, column, TORPEDO] = torpedoes >> column & 1 == 1
         for k in range(s.num_enemies):
@@ -152,14 +153,10 @@ def steer(s, move):
         s.shot_x[k], s.shot_y[k], s.shot_heading[k] = s.x, s.y, s.heading
         s.num_shots += 1
         s.shot_timer = SHOT_INTERVAL
-    elif move == LEFT:
-        s.x, s.heading = max(s.x - 1, 0), -1
-    elif move == RIGHT:
-        s.x, s.heading = min(s.x + 1, LAST), 1
-    elif move == UP:
-        s.y = max(s.y - 1, 0)
-    elif move == DOWN:
-        s.y = min(s.y + 1, ROWS)
+    aside = (move == RIGHT) - (move == LEFT)
+    s.x = min(max(s.x + aside, 0), LAST)
+    s.y = min(max(s.y + (move == DOWN) - (move == UP), 0), ROWS)
+    s.heading = aside if aside != 0 else s.heading
 
 
 def fly_shots(s):
@@ -240,7 +237,8 @@ def advance(s, subs):
             if subs:
                 fire_torpedo(s, k)
         if stays:
-            keep_enemy(s, k, kept)
+            if kept < k:
+                keep_enemy(s, k, kept)
             kept += 1
     s.num_enemies = kept
     return hits, met
