@@ -11,7 +11,7 @@ pytestmark = pytest.mark.usefixtures("local_ray")
 
 SOON = {"kg": {"max_depth": 2}, "cartpole": {"max_steps": 5}}
 """Options with which episodes are truncated within a few steps."""
-WORLDS = [world for world in OURS if not world.startswith("minatar-") or world == "minatar-seaquest"]  # one of five alike
+WORLDS = [world for world in OURS if not world.startswith("minatar-") or world == "minatar-seaquest"]  # one of five
 
 
 @pytest.mark.parametrize("mode", KINDS)
