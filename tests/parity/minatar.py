@@ -22,6 +22,12 @@ from tests.parity import minatar_explorer
 
 GAMES = ("breakout", "asterix", "freeway", "seaquest", "space_invaders")
 RECORDED_STEPS = 3_000  # more than a whole game of Freeway
+LATE = {
+    "asterix": ({"spawn_speed": 1, "move_speed": 1}, {"spawn_interval": 1, "move_interval": 1}),
+    "seaquest": ({"e_spawn_speed": 1, "move_speed": 2}, {"spawn_interval": 1, "move_interval": 2}),
+    "space_invaders": ({"enemy_move_interval": 6}, {"move_interval": 6}),
+}
+"""The speeds that a very long game reaches, as fields of the package and of our lanes."""
 
 
 class Draws:
@@ -48,6 +54,8 @@ class Case(NamedTuple):
     sticky: float
     ramping: bool
     steps: int
+    late: bool = False
+    """Every episode begins as fast as a long one becomes."""
 
 
 class Story(NamedTuple):
@@ -67,6 +75,8 @@ def play_package(case: Case) -> Story:
     game = Environment(case.game, sticky_action_prob=case.sticky, difficulty_ramping=case.ramping)
     game.random = game.env.random = Draws(case.seed)  # type: ignore[assignment]
     game.reset()
+    late = LATE.get(case.game, ({}, {}))[0] if case.late else {}
+    vars(game.env).update(late)
     rng = np.random.default_rng(case.seed)
     steps, first_boards = [], [np.zeros(game.state_shape(), bool)]
     for _ in range(case.steps):
@@ -75,6 +85,7 @@ def play_package(case: Case) -> Story:
         steps.append((action, game.state(), reward, terminated))
         if terminated:
             game.reset()
+            vars(game.env).update(late)
             game.last_action = 0  # the package carries it into the next episode; our episodes do not know the last one
             first_boards.append(game.state())
     return Story(*map(np.array, zip(*steps, strict=True)), np.array(first_boards)[1:])
@@ -87,12 +98,15 @@ def play_ours(case: Case, actions: np.ndarray, compiled: bool = True) -> Story:
         options["ramping"] = case.ramping
     batch = shoal.make(f"minatar-{case.game}", 1, compiled=compiled, **options)
     obs, _ = batch.reset(seed=case.seed)
+    late = LATE.get(case.game, ({}, {}))[1] if case.late else {}
+    batch.set_lanes(**late)
     steps, first_boards = [], [obs[0]]
     for action in actions:
         obs, reward, terminated, _, info = batch.step(np.array([action]))
         last = info["final_obs"][0] if terminated[0] else obs[0]
         steps.append((action, last.copy(), reward[0], terminated[0]))
         if terminated[0]:
+            batch.set_lanes(**late)
             first_boards.append(obs[0].copy())
     return Story(*map(np.array, zip(*steps, strict=True)), np.array(first_boards)[1:])
 
@@ -129,9 +143,10 @@ def read(path: Path) -> tuple[Case, Story]:
 
 
 def live_cases(game: str, steps: int) -> list[Case]:
-    """The usual rules, then without sticky actions, without ramping, and with moves that stick half of the time."""
-    ways = ((0.1, True), (0.0, True), (0.1, False), (0.5, True))
-    return [Case(game, seed, sticky, ramping, steps // len(ways)) for seed, (sticky, ramping) in enumerate(ways)]
+    """The usual rules, at the highest speeds, without sticky actions, without ramping, moves that stick often."""
+    ways = ((0.1, True, False), (0.1, True, True), (0.0, True, False), (0.1, False, False), (0.5, True, False))
+    steps //= len(ways)
+    return [Case(game, seed, sticky, ramping, steps, late) for seed, (sticky, ramping, late) in enumerate(ways)]
 
 
 def main(argv: list[str]) -> int:
