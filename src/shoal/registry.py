@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 GROUP = "shoal.worlds"
 """The entry-point group in which an installed package names its worlds."""
 _CLASSIC = "shoal.worlds.classic.world"
+_MINATAR = "shoal.worlds.minatar.world"
 OURS = {
     "cartpole": f"{_CLASSIC}:CARTPOLE",
     "pendulum": f"{_CLASSIC}:PENDULUM",
@@ -37,6 +38,11 @@ OURS = {
     "dvrp": "shoal.worlds.dvrp.world:WORLD",
     "hockey": "shoal.worlds.hockey.world:WORLD",
     "kg": "shoal.worlds.kg.world:WORLD",
+    "minatar-breakout": f"{_MINATAR}:BREAKOUT",
+    "minatar-asterix": f"{_MINATAR}:ASTERIX",
+    "minatar-freeway": f"{_MINATAR}:FREEWAY",
+    "minatar-seaquest": f"{_MINATAR}:SEAQUEST",
+    "minatar-space-invaders": f"{_MINATAR}:SPACE_INVADERS",
 }
 """Where the worlds that come with Shoal are."""
 

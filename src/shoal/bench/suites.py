@@ -6,6 +6,7 @@ from shoal.world import Command
 
 SUITES = {
     "fast": Command("the agents' fast paths against their plain definitions", "shoal.bench.fast:SUITE"),
+    "minatar": Command("MinAtar's games, stepped, against gymnax's and the package's", "shoal.bench.minatar:SUITE"),
     "offpolicy": Command("SAC and DDDQN on hockey, learning included, against SB3's", "shoal.bench.offpolicy:SUITE"),
     "policy": Command("one observation to one action, in every form of a policy", "shoal.bench.policy:SUITE"),
     "rllib": Command("RLlib on Shoal's lanes by mode, and the other bridges", "shoal.bench.rllib:SUITE"),

@@ -11,10 +11,11 @@ pytestmark = pytest.mark.usefixtures("local_ray")
 
 SOON = {"kg": {"max_depth": 2}, "cartpole": {"max_steps": 5}}
 """Options with which episodes are truncated within a few steps."""
+WORLDS = [world for world in OURS if not world.startswith("minatar-") or world == "minatar-seaquest"]  # one of five
 
 
 @pytest.mark.parametrize("mode", KINDS)
-@pytest.mark.parametrize("world", OURS)
+@pytest.mark.parametrize("world", WORLDS)
 def test_every_world_trains_in_every_mode(world, mode):
     config = ppo_config(
         world,

@@ -1,0 +1,114 @@
+"""Suite "minatar": the five games against gymnax's, the package's own, and the latter through Gymnasium."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shoal.bench.contender import Contender, Run, Work
+from shoal.bench.report import make_console, print_result, write_result
+from shoal.bench.rounds import run_works
+from shoal.bench.step.actions import ROWS, random_actions
+from shoal.errors import ConfigError, unknown_name
+from shoal.training.lab import Verb
+
+GAMES = {
+    "breakout": "Breakout",
+    "asterix": "Asterix",
+    "freeway": "Freeway",
+    "seaquest": "Seaquest",
+    "space-invaders": "SpaceInvaders",
+}
+"""By the names of our worlds, as the others call them."""
+
+
+@dataclass(frozen=True)
+class MinAtarArgs:
+    """Measure steps per second of the five games: Shoal and every peer installed, one thread each, interleaved."""
+
+    games: tuple[str, ...] = tuple(GAMES)
+    """Of breakout, asterix, freeway, seaquest and space-invaders."""
+    num_envs: int = 1_024
+    """Lanes."""
+    rounds: int = 5
+    """Interleaved rounds, of which the median is reported."""
+    seconds: float = 0.15
+    """Duration of one measurement."""
+    out: Path | None = None
+    """Write the rows here as JSON."""
+
+    def __post_init__(self) -> None:
+        for game in self.games:
+            if game not in GAMES:
+                raise unknown_name("game", game, GAMES, "`shoal bench minatar --help`")
+        if self.num_envs < 1 or self.rounds < 1 or self.seconds <= 0:
+            raise ConfigError("--num-envs and --rounds must be at least 1, --seconds above 0.")
+
+
+def work_of(game: str, num_envs: int) -> Work:
+    """One game for all contenders, random actions of the minimal set, sticky actions where there are any."""
+    ours: dict[str, Any] = {"env": f"minatar-{game}", "num_threads": 1}
+    contenders = (
+        Contender("shoal kernel", "shoal.bench.step.ours:shoal_batch", {**ours, "copy": False}),
+        Contender("shoal kernel, copies", "shoal.bench.step.ours:shoal_batch", ours),
+        Contender(
+            "gymnax scan", "shoal.bench.step.peers:gymnax_scan", {"env": f"{GAMES[game]}-MinAtar"}, package="gymnax"
+        ),
+        Contender("minatar loop", "shoal.bench.minatar:package_loop", {"game": game}, package="minatar"),
+        Contender(
+            "gymnasium sync",
+            "shoal.bench.step.peers:gymnasium_vector",
+            {"env": f"MinAtar/{GAMES[game]}-v1", "mode": "sync"},
+            package="minatar",
+        ),
+    )
+    return Work(f"minatar-{game}", num_envs, contenders)
+
+
+def package_loop(num_envs: int, game: str) -> Run:
+    """The package itself, one object per lane, boards gathered in one array: nothing of Gymnasium's around it."""
+    import gymnasium as gym
+    from minatar import Environment
+
+    lanes = [Environment(game.replace("-", "_")) for _ in range(num_envs)]
+    for k, lane in enumerate(lanes):
+        lane.seed(k)
+        lane.reset()
+    moves = np.array(lanes[0].minimal_action_set())
+    actions = [moves[row].tolist() for row in random_actions(gym.spaces.Discrete(len(moves)), num_envs)]
+    boards = np.zeros((num_envs, *lanes[0].state_shape()), np.bool_)
+    rewards, ended = np.zeros(num_envs, np.float32), np.zeros(num_envs, np.bool_)
+
+    def run(count: int) -> int:
+        for k in range(count):
+            for i, (lane, action) in enumerate(zip(lanes, actions[k % ROWS], strict=True)):
+                rewards[i], ended[i] = lane.act(action)
+                if ended[i]:
+                    lane.reset()
+                boards[i] = lane.state()
+        return count
+
+    return run
+
+
+def run(args: MinAtarArgs) -> int:
+    """The command."""
+    console = make_console()
+    with console.status("starting") as status:
+        result = run_works(
+            "minatar",
+            [work_of(game, args.num_envs) for game in args.games],
+            rounds=args.rounds,
+            seconds=args.seconds,
+            pythons={},
+            on_progress=lambda text: status.update(text),
+        )
+    print_result(result, console)
+    write_result(result, args.out)
+    return 0
+
+
+SUITE = Verb(MinAtarArgs, run)
