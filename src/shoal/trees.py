@@ -44,6 +44,13 @@ def subscripts(path: tuple[str | int, ...]) -> str:
     return "".join(f"[{key!r}]" for key in path)
 
 
+def at_path(tree: Tree, path: tuple[str | int, ...]) -> Any:
+    """What the keys of `path` lead to."""
+    for key in path:
+        tree = tree[key]
+    return tree
+
+
 def leaves(tree: Tree) -> list[Any]:
     """Every leaf, in order."""
     if isinstance(tree, dict):

@@ -8,6 +8,8 @@ from typing import ClassVar, Literal
 
 from shoal.errors import ConfigError
 
+NetworkName = Literal["auto", "mlp", "nature", "impala", "small"]
+"""Standard networks; see `shoal.agents.encoders`."""
 _RULES: dict[str, Callable[[float], bool]] = {
     "be at least 0": lambda value: value >= 0,
     "be at least 1": lambda value: value >= 1,
@@ -69,8 +71,10 @@ class PPOConfig:
     """Divide rewards by the running standard deviation of the discounted return."""
     squash: bool = False
     """Continuous actions through tanh onto the box, instead of clipping."""
+    network: NetworkName = "auto"
+    """What looks at images: nature, impala, or small, for boards; auto chooses by their size, and mlp flattens them."""
     hidden: tuple[int, ...] = (64, 64)
-    """Widths of the hidden layers of the standard network."""
+    """Widths of the hidden layers of the standard network; beside images, of those for other numbers."""
     activation: Literal["tanh", "relu"] = "tanh"
     """Activation of the standard network."""
     memory: Literal["none", "gru", "lstm"] = "none"
@@ -80,6 +84,9 @@ class PPOConfig:
     fast: bool = True
     """Compute updates by hand-written, compiled code where there is some (standard networks on the CPU); off keeps to
     plain torch."""
+    compile: bool = False
+    """Let torch.compile make machine code of networks that run through plain torch, e.g. convolutions; on a GPU with
+    CUDA graphs."""
 
     def __post_init__(self) -> None:
         _check(self, "be at least 1", "num_steps", "epochs", "minibatches", "memory_size")
@@ -129,20 +136,27 @@ class OffPolicyConfig:
     """Learning rate at the end of the run, approached linearly; none keeps it constant."""
     gamma: float = 0.99
     """Discount per step."""
+    network: NetworkName = "auto"
+    """What looks at images: nature, impala, or small, for boards; auto chooses by their size, and mlp flattens them."""
     hidden: tuple[int, ...] = (256, 256)
     """Widths of the hidden layers, with ReLU."""
+    random_shift: int = 0
+    """Pixels by which images that are learned from are moved at random, edges repeated (Yarats et al. 2021)."""
     scale_obs: bool = False
     """Divide observations by their root mean square during the warm-up, fixed from then on."""
     reward_scale: float = 1.0
     """What rewards are multiplied by before they are learned from."""
     fast: bool = True
     """Compute updates by hand-written, compiled code where there is some (on the CPU); off keeps to plain torch."""
+    compile: bool = False
+    """Let torch.compile make machine code of networks that run through plain torch, e.g. convolutions; on a GPU with
+    CUDA graphs."""
 
     def __post_init__(self) -> None:
         _check(self, "be at least 1", "num_steps", "batch_size", "replay_capacity", "n_step")
         _check(self, "lie between 0 and 1", "gamma", "priority_exponent", "priority_correction")
         _check(self, "be above 0", "lr", "updates_per_step", "reward_scale")
-        _check(self, "be at least 0", "warmup")
+        _check(self, "be at least 0", "warmup", "random_shift")
         for field in ("batch_size", "n_step"):
             if getattr(self, field) > self.replay_capacity:
                 raise ConfigError(

@@ -17,8 +17,8 @@ from shoal.agents.adam import FlatAdam, flatten_parameters
 from shoal.agents.agent import Act, Mask
 from shoal.agents.config import DDDQNConfig, scheduled
 from shoal.agents.fast.dddqn import FastDDDQN
-from shoal.agents.networks import Towers, check_hidden, mask_logits
-from shoal.agents.offpolicy import OffPolicyAgent
+from shoal.agents.networks import Towers, check_hidden, compile_network, mask_logits, own_weights
+from shoal.agents.offpolicy import OffPolicyAgent, Seen, together
 from shoal.agents.rollout import Rollout
 from shoal.agents.share import draw_rows, forward_rows
 from shoal.errors import ConfigError
@@ -53,19 +53,21 @@ class DDDQN(OffPolicyAgent):
         check_hidden(config.hidden, "relu")
         self.start = int(action_space.start)
         self._make_replay(int(action_space.n))
-        with torch.random.fork_rng(devices=[]):  # weights come from our generator, and the global one stays as it was
-            torch.manual_seed(int(torch.randint(2**62, (), generator=self.generator)))
+        with own_weights(self.generator):
             self.network = Towers(1, [self.num_features, *config.hidden, 1 + self.num_choices]).to(self.device)
-        self.target_network = copy.deepcopy(self.network)
-        self.target_flat = flatten_parameters(self.target_network)
-        self.adam = FlatAdam(self.network, eps=1e-8)
+        self.target_network, self.target_encoder = copy.deepcopy(self.network), copy.deepcopy(self.encoder)
+        self.target_flat = flatten_parameters(together(self.target_network, self.target_encoder))
+        self.adam = FlatAdam(together(self.network, self.encoder), eps=1e-8)
         self.epsilon = config.epsilon
         self.fast: FastDDDQN | None = None
-        if config.fast and self.device.type == "cpu":
+        if config.fast and self.device.type == "cpu" and self.encoder is None:
             self.fast = FastDDDQN(self)
+        if config.compile and self.encoder is not None:
+            compile_network(self.encoder, self.device)
 
     def networks(self) -> dict[str, nn.Module]:
-        return {"network": self.network, "target_network": self.target_network}
+        named = {"network": self.network, "target_network": self.target_network}
+        return {**named, **self.encoders(self.target_encoder)}
 
     def optimizers(self) -> dict[str, FlatAdam]:
         return {"network": self.adam}
@@ -77,16 +79,16 @@ class DDDQN(OffPolicyAgent):
         self, obs: Tree, deterministic: bool = False, action_mask: Mask | None = None, state: Tensor | None = None
     ) -> Act:
         """Act on obs [B, *obs]: each lane takes the best action, or with probability epsilon any that is allowed."""
-        q = forward_rows(self.share, self._values, self.features(obs)).cpu()
+        q = forward_rows(self.share, self._values, self.look(obs)).cpu()
         mask = None if action_mask is None else torch.as_tensor(action_mask)
         value, raw = mask_logits(q, mask).max(-1)
         if not deterministic:
             raw = torch.where(*self._gamble(len(q), mask), raw)
         return Act(raw + self.start, torch.full((len(q),), torch.nan), value, state, raw)
 
-    def _values(self, features: Tensor) -> Tensor:
+    def _values(self, seen: Tree) -> Tensor:
         """The values of all actions, [N, A]."""
-        return duel(self.network(features)[0])
+        return duel(self.network(self.encode(seen))[0])
 
     def _gamble(self, count: int, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         """Which lanes act by chance [B], and an allowed action for each lane [B]."""
@@ -98,7 +100,7 @@ class DDDQN(OffPolicyAgent):
     @torch.no_grad()
     def value_batch(self, obs: Tree) -> Tensor:
         """The value of obs [N, *obs], [N]."""
-        return self._values(self.features(obs)).amax(-1)
+        return self._values(self.look(obs)).amax(-1)
 
     # ------------------------------------------------------------------ learning
 
@@ -109,23 +111,24 @@ class DDDQN(OffPolicyAgent):
         self.epsilon = scheduled(self.dqn.epsilon, self.dqn.epsilon_final, explored)
         return {**metrics, "rollout/exploration_rate": self.epsilon}
 
-    def learn(self, rows: Tensor, weights: Tensor | None) -> Tensor:
-        errors = self._learn(rows, weights) if self.fast is None else self.fast.learn(weights)
+    def learn(self, rows: Tensor, weights: Tensor | None, seen: Seen | None = None) -> Tensor:
+        errors = self._learn(rows, weights, seen) if self.fast is None else self.fast.learn(weights)
         if self.dqn.tau is not None:
             self.target_flat.lerp_(self.adam.flat, self.dqn.tau)
         elif (self.num_updates + 1) % self.dqn.target_every == 0:
             self.target_flat.copy_(self.adam.flat)
         return errors
 
-    def _learn(self, rows: Tensor, weights: Tensor | None) -> Tensor:
+    def _learn(self, rows: Tensor, weights: Tensor | None, seen: Seen | None = None) -> Tensor:
         """rows [N, width], weights [N]. The network chooses the next action, the target network judges it."""
         at = self.columns
+        seen = seen or Seen(rows[:, at.obs], rows[:, at.next_obs])
         with torch.no_grad():
-            allowed, next_obs = rows[:, at.next_mask].bool(), rows[:, at.next_obs]
-            best = mask_logits(duel(self.network(next_obs)[0]), allowed).argmax(-1, keepdim=True)
-            value = duel(self.target_network(next_obs)[0]).gather(-1, best)[:, 0]
+            best = mask_logits(self._values(seen.next_obs), rows[:, at.next_mask].bool()).argmax(-1, keepdim=True)
+            judged = seen.next_obs if self.target_encoder is None else self.target_encoder(seen.next_obs)
+            value = duel(self.target_network(judged)[0]).gather(-1, best)[:, 0]
             target = rows[:, at.reward] + rows[:, at.discount] * value
-        q = duel(self.network(rows[:, at.obs])[0]).gather(-1, rows[:, at.action].long())[:, 0]
+        q = self._values(seen.obs).gather(-1, rows[:, at.action].long())[:, 0]
         cost = F.huber_loss if self.dqn.loss == "huber" else F.mse_loss
         losses = cost(q, target, reduction="none")
         loss = (losses if weights is None else weights * losses).mean()

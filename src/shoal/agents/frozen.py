@@ -286,6 +286,8 @@ def freeze(agent: Agent, table: np.ndarray | None = None) -> FrozenPolicy:
     from shoal.agents.sac import SAC
     from shoal.agents.soft_policies import ContinuousPolicy
 
+    if _looks_at_images(agent):
+        raise ConfigError(f"This {type(agent).__name__} looks at images, which plain layers cannot.")
     if isinstance(agent, SAC):
         layers = _tower_layers(agent.actor)
         policy, scale = agent.policy, agent.scale.numpy()
@@ -305,6 +307,20 @@ def freeze(agent: Agent, table: np.ndarray | None = None) -> FrozenPolicy:
     raise ConfigError(
         f"This {type(agent).__name__} has a network of its own, which cannot be frozen into plain layers."
     )
+
+
+def _looks_at_images(agent: Agent) -> bool:
+    """Whether there is more between observations and layers than laying numbers side by side."""
+    from shoal.agents.networks import EncodedActorCritic, FlattenObs
+    from shoal.agents.recurrent import RecurrentActorCritic
+
+    network, encoder = getattr(agent, "network", None), getattr(agent, "encoder", None)
+    if encoder is not None or isinstance(network, EncodedActorCritic):
+        return True
+    if isinstance(network, RecurrentActorCritic) and network.encodes_images:
+        return True
+    flatten = getattr(network, "flatten", None)
+    return isinstance(flatten, FlattenObs) and any(image is not None for _, _, image in flatten.parts)
 
 
 def _freeze_ppo(agent: PPO, table: np.ndarray | None) -> FrozenPolicy:

@@ -10,7 +10,8 @@ accepts.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Protocol
 
@@ -21,8 +22,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from shoal.agents.checks import wrong_obs
+from shoal.agents.images import Image, image_of
 from shoal.errors import ConfigError
-from shoal.trees import Tree
+from shoal.trees import Tree, at_path
+from shoal.vector.spaces import leaf_spaces
 
 ACTIVATIONS = {"tanh": nn.Tanh, "relu": nn.ReLU}
 MAX_WEIGHTS = 2**31
@@ -218,24 +221,29 @@ class Network(Protocol):
         -> params [T, N, P], value [T, N]. Only called where `state_size` > 0."""
 
 
-class FlattenObs(nn.Module):
-    """Any observation space as one float vector per row: boxes as they are, choices one-hot, Dicts in order of keys."""
+class Encoder(nn.Module):
+    """Makes features of observations: [N, *obs] -> [N, size]."""
+
+    size: int
+
+
+class FlattenObs(Encoder):
+    """Any observation space as one float vector per row: boxes as they are, images scaled to 0..1, choices one-hot,
+    Dicts in order of keys."""
 
     def __init__(self, space: gym.Space) -> None:
         super().__init__()
         self.space = space
         self.size = gym.spaces.flatdim(space)
+        self.parts = [(path, part, image_of(part)) for path, part in leaf_spaces(space)]
 
     def forward(self, obs: Tree, leading: int = 1) -> Tensor:
         """[*leading, *obs] -> [*leading, size] float32."""
-        return _flatten(self.space, obs, leading)
+        columns = [_flatten(part, image, at_path(obs, path), leading) for path, part, image in self.parts]
+        return columns[0] if len(columns) == 1 else torch.cat(columns, -1)
 
 
-def _flatten(space: gym.Space, obs: Tree, leading: int) -> Tensor:
-    if isinstance(space, gym.spaces.Dict):
-        return torch.cat([_flatten(sub, obs[key], leading) for key, sub in space.spaces.items()], -1)
-    if isinstance(space, gym.spaces.Tuple):
-        return torch.cat([_flatten(sub, part, leading) for sub, part in zip(space.spaces, obs, strict=True)], -1)
+def _flatten(space: gym.Space, image: Image | None, obs: Tensor, leading: int) -> Tensor:
     if obs.ndim < leading or obs.shape[leading:] != space.shape:
         raise wrong_obs(obs.shape, space.shape or ())
     if isinstance(space, gym.spaces.Discrete):
@@ -244,7 +252,16 @@ def _flatten(space: gym.Space, obs: Tree, leading: int) -> Tensor:
         shifted = obs.long() - torch.as_tensor(space.start, device=obs.device)
         parts = [F.one_hot(shifted[..., i], int(n)) for i, n in enumerate(space.nvec)]
         return torch.cat(parts, -1).float()
-    return obs.flatten(leading).float()
+    flat = obs.flatten(leading).float()
+    return flat if image is None else (flat - image.low) * image.scale
+
+
+@contextmanager
+def own_weights(generator: torch.Generator) -> Iterator[None]:
+    """Weights that are made here come from `generator`, and torch's own generator stays as it was."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(int(torch.randint(2**62, (), generator=generator)))
+        yield
 
 
 def linear(inputs: int, outputs: int, gain: float) -> nn.Linear:
@@ -302,6 +319,22 @@ class ActorCritic(nn.Module):
         return self.policy(self.actor(features)), self.value(self.critic(features)).squeeze(-1), state
 
 
+class EncodedActorCritic(nn.Module):
+    """Policy and value as linear layers over the same features. The standard network for images."""
+
+    state_size = 0
+
+    def __init__(self, encoder: Encoder, head: Head) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.policy = PolicyOutput(encoder.size, head)
+        self.value = linear(encoder.size, 1, gain=1.0)
+
+    def forward(self, obs: Tree, state: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor | None]:
+        features = self.encoder(obs)
+        return self.policy(features), self.value(features).squeeze(-1), state
+
+
 class Towers(nn.Module):
     """`count` networks of the same sizes, ReLU between their layers. The weights of a layer are [count, in, out]."""
 
@@ -323,6 +356,11 @@ class Towers(nn.Module):
             if layer < last:
                 x = torch.relu(x)
         return x
+
+
+def compile_network(network: nn.Module, device: torch.device) -> None:
+    """Let `torch.compile` make machine code of a network in place, when it is first used; on a GPU with CUDA graphs."""
+    network.compile(mode="reduce-overhead" if device.type == "cuda" else None)
 
 
 def check_hidden(hidden: Sequence[int], activation: str) -> None:

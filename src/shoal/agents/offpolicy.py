@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import gymnasium as gym
@@ -18,12 +19,15 @@ from torch import Tensor, nn
 from shoal.agents.adam import FlatAdam
 from shoal.agents.checks import check_device, take_over
 from shoal.agents.config import OffPolicyConfig, scheduled
+from shoal.agents.encoders import encoder_for, shifted_images
+from shoal.agents.frames import Allocate, Frames
 from shoal.agents.n_step import EpisodeWindow, Judge, NStepWindow, Steps, Transitions
-from shoal.agents.networks import FlattenObs
-from shoal.agents.replay import PrioritisedReplay, Replay, columns
+from shoal.agents.networks import Encoder, FlattenObs
+from shoal.agents.replay import PrioritisedReplay, Replay, check_room, columns
 from shoal.agents.rollout import Rollout
 from shoal.agents.share import Share
 from shoal.errors import ConfigError, LaneFault
+from shoal.platform import total_memory
 from shoal.trees import Tree, map_tree
 
 Source = Callable[[Rollout], Steps]
@@ -35,6 +39,13 @@ class Mirror(NamedTuple):
 
     obs: np.ndarray  # [D] signs
     action: np.ndarray  # [A] signs of continuous actions, or [number of actions] which one each becomes
+
+
+class Seen(NamedTuple):
+    """Observations of transitions, in their own types. N of them."""
+
+    obs: Tree  # [N, *obs]
+    next_obs: Tree  # [N, *obs]
 
 
 class OffPolicyAgent(ABC):
@@ -51,16 +62,14 @@ class OffPolicyAgent(ABC):
     def __init__(
         self, observation_space: gym.Space, config: OffPolicyConfig, network: nn.Module | None, device: str, seed: int
     ) -> None:
-        if network is not None:
-            raise ConfigError(
-                f"{type(self).__name__} has networks of its own and cannot train a {type(network).__name__}. "
-                "Use PPO for a world that brings its own network."
-            )
         self.config, self.device = config, check_device(device)
         self.generator = torch.Generator().manual_seed(seed)
         self.flatten = FlattenObs(observation_space)
-        self.num_steps, self.num_features = config.num_steps, self.flatten.size
-        self.scale = torch.ones(self.num_features)
+        self.encoder = encoder_for(observation_space, network, config, self.generator, self.device)
+        self.frames = None if self.encoder is None else Frames(observation_space, config.replay_capacity)
+        self.num_steps = config.num_steps
+        self.num_features = self.flatten.size if self.encoder is None else self.encoder.size
+        self.scale = torch.ones(self.num_features if self.encoder is None else 1)
         self.num_env_steps = self.num_updates = 0
         self.owed = 0.0  # updates that steps have earned and that were not made yet
         self.experienced = False  # whether the networks come from another run
@@ -78,7 +87,9 @@ class OffPolicyAgent(ABC):
         """
         config, width = self.config, self.raw_shape[0] if self.raw_shape else 1
         self.num_choices, self.keeps_masks = num_choices, keep_masks
-        self.columns = columns(self.num_features, width, num_choices, num_choices if keep_masks else 0)
+        # of an observation that is kept elsewhere, a row has the numbers, each as wide as two of its own
+        obs_width = self.num_features if self.frames is None else 2 * self.frames.width
+        self.columns = columns(obs_width, width, num_choices, num_choices if keep_masks else 0)
         if config.prioritised:
             exponent = config.priority_exponent
             self.replay: Replay = PrioritisedReplay(config.replay_capacity, self.columns.width, exponent)
@@ -87,10 +98,23 @@ class OffPolicyAgent(ABC):
         self.rows = torch.zeros(config.batch_size, self.columns.width)
         self.sums = torch.zeros(len(self.METRICS), dtype=torch.float64)
 
+    def keep_memory_in(self, allocate: Allocate, spare: int) -> None:
+        """Use memory from `allocate` for transitions and frames, with places for `spare` more than the capacity."""
+        self.replay.keep_in(lambda shape: allocate("rows", shape, np.dtype(np.float32)), spare)
+        if self.frames is not None:
+            self.frames.keep_in(allocate, spare)
+
+    def check_room(self, free: int, spare: int, where: str) -> None:
+        """`ConfigError` with what would fit, unless the memory with `spare` more places has room in `free` bytes."""
+        of_frames = 0 if self.frames is None else self.frames.bytes_per_transition
+        check_room(self.config.replay_capacity, spare, 4 * self.columns.width + of_frames, free, where)
+
     # ------------------------------------------------------------------ for hooks
 
     def learn_also_from(self, source: Source) -> None:
         """Remember more steps than the rollout's, e.g. those of the other player."""
+        if self.frames is not None:
+            raise ConfigError("Only steps of the lanes themselves can be learned from with images or your own network.")
         self.sources.append(source)
         self.windows.append(self._window())
         self.windows[-1].pending = self._saved_pending.pop(len(self.windows) - 1, None)
@@ -114,8 +138,11 @@ class OffPolicyAgent(ABC):
     # ------------------------------------------------------------------ learning
 
     @abstractmethod
-    def learn(self, rows: Tensor, weights: Tensor | None) -> Tensor:
-        """One update from `self.rows` [N, width] on the device; `weights` [N]: what each counts. Returns errors [N]."""
+    def learn(self, rows: Tensor, weights: Tensor | None, seen: Seen | None = None) -> Tensor:
+        """One update from `self.rows` [N, width] on the device; `weights` [N]: what each counts. Returns errors [N].
+
+        `seen` are the observations where they are not in the rows.
+        """
 
     def update(self, rollout: Rollout, progress: float = 0.0) -> dict[str, float]:
         """Remember what was collected, then make the updates that it earned."""
@@ -127,7 +154,9 @@ class OffPolicyAgent(ABC):
         self.lr = scheduled(config.lr, config.lr_final, progress)
         self.correction = scheduled(config.priority_correction, 1.0, progress)
         metrics = {"train/replay_size": float(self.replay.count)}
-        if not self.warm or self.replay.count < max(config.batch_size, min(config.warmup, config.replay_capacity)):
+        # short episodes may leave a memory of frames with fewer transitions than its capacity
+        wanted = 0 if self.frames is not None else min(config.warmup, config.replay_capacity)
+        if not self.warm or self.replay.count < max(config.batch_size, wanted):
             return metrics
         if config.scale_obs and not warm_before and not self.experienced:
             self._fix_scale()
@@ -155,17 +184,34 @@ class OffPolicyAgent(ABC):
         rows = self.replay.read(drawn.numbers, out=self.rows)
         if self.mirror is not None:
             self._reflect(rows[::2], self.mirror)
+        seen = None if self.frames is None else self._look_up(rows, self.frames)
         if self.config.scale_obs:
             rows[:, self.columns.obs] *= self.scale
             rows[:, self.columns.next_obs] *= self.scale
         rows = rows.to(self.device)
-        errors = self.learn(rows, None if drawn.weights is None else drawn.weights.to(self.device))
+        errors = self.learn(rows, None if drawn.weights is None else drawn.weights.to(self.device), seen)
         self.num_updates += 1
         if self.config.prioritised:
             self.replay.update_priorities(drawn.numbers, errors.cpu().numpy())
 
+    def _look_up(self, rows: Tensor, frames: Frames) -> Seen:
+        """The observations whose frames rows [N, width] name, on the device, moved at random if that is asked for."""
+        both = torch.stack([rows[:, self.columns.obs], rows[:, self.columns.next_obs]]).view(torch.int64)
+        seen = frames.read(both.flatten(0, 1).numpy())
+        seen = shifted_images(seen, self.flatten, self.config.random_shift, self.generator)
+        obs, next_obs = (
+            map_tree(lambda leaf, half=half: leaf.chunk(2)[half].to(self.device), seen) for half in range(2)
+        )
+        return Seen(obs, next_obs)
+
+    def encode(self, seen: Tree) -> Tensor:
+        """What actors and critics read of observations that `look` or a draw returned: [N, F]."""
+        return seen if self.encoder is None else self.encoder(seen)
+
     def _reflect(self, rows: Tensor, mirror: Mirror) -> None:
         """Turn rows [N, width] into what a mirror shows."""
+        if self.frames is not None:
+            raise ConfigError("Transitions cannot be mirrored with images or your own network. Leave mirror out.")
         at, signs = self.columns, torch.from_numpy(mirror.obs)
         rows[:, at.obs] *= signs
         rows[:, at.next_obs] *= signs
@@ -198,17 +244,21 @@ class OffPolicyAgent(ABC):
     def steps_of(self, rollout: Rollout) -> Steps:
         """The rollout as steps with their true successors."""
         T, B = rollout.num_steps, rollout.num_envs
-        obs = self._flat(rollout.obs, 2)
-        next_obs = obs[1:].copy()
+        if self.frames is None:
+            obs = self._flat(rollout.obs, 2)
+            obs, next_obs = obs[:T], obs[1:].copy()
+            for ended in rollout.ended:
+                next_obs[ended.t, ended.lanes] = self._flat(ended.obs, 1)
+        else:
+            obs, next_obs = self.frames.remember(rollout.obs, rollout.ended)
         mask, next_mask = self.all_allowed(T, B)
         if rollout.action_mask is not None:
             next_mask[:] = rollout.action_mask[1:]
             mask[:] = rollout.action_mask[:T, :, : mask.shape[-1]]
         for ended in rollout.ended:
-            next_obs[ended.t, ended.lanes] = self._flat(ended.obs, 1)
             next_mask[ended.t, ended.lanes] = 1.0  # what final_obs allows is not known
         return Steps(
-            obs[:T],
+            obs,
             rollout.action.reshape(T, B, -1).astype(np.float32),
             rollout.reward * np.float32(self.config.reward_scale),
             rollout.terminated.copy(),
@@ -229,14 +279,23 @@ class OffPolicyAgent(ABC):
         """[*leading, *obs] -> [*leading, D] float32, not scaled."""
         return self.flatten(map_tree(_to_cpu, obs), leading).numpy()
 
-    def features(self, obs: Tree) -> Tensor:
-        """What the networks read of obs [N, *obs]: [N, D], on the device."""
+    def look(self, obs: Tree) -> Tree:
+        """What `encode` takes of obs [N, *obs], on the device: numbers [N, D], or for an encoder all as it is."""
+        if self.encoder is not None:
+            return map_tree(partial(torch.as_tensor, device=self.device), obs)
         flat = self.flatten(map_tree(_to_cpu, obs))
         return (flat * self.scale if self.config.scale_obs else flat).to(self.device)
 
     def _remember(self, transitions: Transitions) -> None:
         obs, action, reward, discount, next_obs, mask, next_mask = transitions
+        if not self.replay.total and not self.replay.outside and (memory := total_memory()) is not None:
+            self.check_room(memory, 0, "this machine")
+        if self.frames is not None:
+            self.frames.note(self.replay.total, np.concatenate([obs, next_obs]))
+            obs, next_obs = obs.view(np.float32), next_obs.view(np.float32)  # the bits, not the numbers
         self.replay.add(np.column_stack([obs, action, reward, discount, next_obs, next_mask, mask]))  # as `Columns` say
+        if self.frames is not None:
+            self.replay.forget_before(self.frames.first_row(self.replay.first, self.replay.total))
 
     def _fix_scale(self) -> None:
         """From now on features are divided by their root mean square so far, where that is not zero."""
@@ -249,6 +308,11 @@ class OffPolicyAgent(ABC):
     @abstractmethod
     def networks(self) -> dict[str, nn.Module]:
         """Every network by name, targets included."""
+
+    def encoders(self, target: Encoder | None) -> dict[str, nn.Module]:
+        """The encoder and its target by name, where there are any."""
+        named = {"encoder": self.encoder, "target_encoder": target}
+        return {name: encoder for name, encoder in named.items() if encoder is not None}
 
     @abstractmethod
     def optimizers(self) -> dict[str, FlatAdam]:
@@ -264,8 +328,8 @@ class OffPolicyAgent(ABC):
         return named
 
     def _acting_tensors(self) -> dict[str, Tensor]:
-        network = self.networks()[self.ACTOR].state_dict(keep_vars=True)
-        return {"scale": self.scale, **{f"{self.ACTOR}.{key}": tensor for key, tensor in network.items()}}
+        parts = ("scale", f"{self.ACTOR}.", "encoder.")
+        return {name: t for name, t in self._fixed().items() if name.startswith(parts) and ".adam." not in name}
 
     def acting_state(self) -> dict[str, Tensor]:
         """The part of `state_dict` that acting depends on: a network, its inputs' scale, counters, random generator."""
@@ -296,6 +360,8 @@ class OffPolicyAgent(ABC):
         """Everything that must persist, flat: copies."""
         state = {name: tensor.detach().cpu().clone() for name, tensor in self._fixed().items()}
         state |= {f"replay.{name}": tensor.clone() for name, tensor in self.replay.tensors().items()}
+        if self.frames is not None:
+            state |= {f"frames.{name}": tensor for name, tensor in self.frames.tensors().items()}
         for i, window in enumerate(self.windows):
             if window.pending is not None and window.pending.num_steps:
                 for name, part in window.pending._asdict().items():
@@ -306,9 +372,12 @@ class OffPolicyAgent(ABC):
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
         """Go back to what `state_dict` returned, exactly."""
-        varying = ("replay.", "pending.", "counters", "owed", "generator")
+        varying = ("replay.", "frames.", "pending.", "counters", "owed", "generator")
         take_over(self._fixed(), {k: t for k, t in state.items() if not k.startswith(varying)})
         self.replay.load({k.removeprefix("replay."): t for k, t in state.items() if k.startswith("replay.")})
+        if self.frames is not None:
+            self.frames.load({k.removeprefix("frames."): t for k, t in state.items() if k.startswith("frames.")})
+            self.replay.forget_before(self.frames.first_row(self.replay.first, self.replay.total))
         for i in {int(name.split(".")[1]) for name in state if name.startswith("pending.")}:
             pending = Steps(*(state[f"pending.{i}.{name}"].numpy().copy() for name in Steps._fields))
             if i < len(self.windows):
@@ -322,3 +391,8 @@ class OffPolicyAgent(ABC):
 
 def _to_cpu(leaf: np.ndarray | Tensor) -> Tensor:
     return torch.as_tensor(leaf, device="cpu")
+
+
+def together(towers: nn.Module, encoder: Encoder | None) -> nn.Module:
+    """Both as one network, or the towers alone where there is nothing to look at images."""
+    return towers if encoder is None else nn.ModuleList([encoder, towers])

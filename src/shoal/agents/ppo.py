@@ -20,8 +20,17 @@ from shoal.agents.adam import FlatAdam
 from shoal.agents.agent import Act, Mask
 from shoal.agents.checks import check_device, take_over
 from shoal.agents.config import PPOConfig, scheduled
+from shoal.agents.encoders import make_encoder
 from shoal.agents.fast.ppo import FastPPO, fast_ppo
-from shoal.agents.networks import ActorCritic, check_hidden, head_for, mask_logits
+from shoal.agents.networks import (
+    ActorCritic,
+    EncodedActorCritic,
+    check_hidden,
+    compile_network,
+    head_for,
+    mask_logits,
+    own_weights,
+)
 from shoal.agents.normalise import ObsNormaliser, RewardNormaliser
 from shoal.agents.recurrent import RecurrentActorCritic
 from shoal.agents.rollout import Rollout, gae
@@ -83,6 +92,8 @@ class PPO:
         self.behaviour: Behaviour | None = None
         self.share: Share | None = None
         self._fast = fast_ppo(self)
+        if config.compile and self._fast is None:
+            compile_network(self.network, self.device)
 
     @property
     def fast(self) -> FastPPO | None:
@@ -92,13 +103,14 @@ class PPO:
     def _standard_network(self, observation_space: gym.Space) -> nn.Module:
         config = self.config
         check_hidden(config.hidden, config.activation)
-        with torch.random.fork_rng(devices=[]):  # weights come from our generator, and the global one stays as it was
-            torch.manual_seed(int(torch.randint(2**62, (), generator=self.generator)))
-            if config.memory == "none":
-                return ActorCritic(observation_space, self.head, config.hidden, config.activation)
-            return RecurrentActorCritic(
-                observation_space, self.head, config.hidden, config.activation, config.memory, config.memory_size
-            )
+        with own_weights(self.generator):
+            encoder = make_encoder(observation_space, config.network, config.hidden, config.activation)
+            if config.memory != "none":
+                layers = config.hidden, config.activation, config.memory, config.memory_size
+                return RecurrentActorCritic(observation_space, self.head, *layers, encoder)
+            if encoder is not None:
+                return EncodedActorCritic(encoder, self.head)
+            return ActorCritic(observation_space, self.head, config.hidden, config.activation)
 
     # ------------------------------------------------------------------ acting
 

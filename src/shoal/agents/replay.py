@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from shoal.errors import ConfigError
 from shoal.jit import entry
 
 Allocate = Callable[[tuple[int, int]], np.ndarray]
@@ -53,6 +54,19 @@ def columns(obs: int, action: int, next_mask: int = 0, mask: int = 0) -> Columns
     )
 
 
+def check_room(capacity: int, spare: int, each: int, free: int, where: str) -> None:
+    """`ConfigError` with what would fit, unless `capacity + spare` transitions of `each` bytes fit into `free` ones."""
+    needed, fits = (capacity + spare) * each, free * 9 // 10 // each - spare
+    if needed <= free:
+        return
+    of = f"{each:,} bytes each" + (f", and {spare:,} more to resume exactly" if spare else "")
+    remedy = f"Set replay_capacity to {fits:,} or less." if fits > 0 else "Make room, or use PPO, which has no memory."
+    raise ConfigError(
+        f"replay_capacity={capacity:,} transitions ({of}) need {needed / 1e9:,.1f} GB, but {where} has "
+        f"{free / 1e9:,.1f} GB. {remedy}"
+    )
+
+
 class Drawn(NamedTuple):
     """Which rows were drawn for an update, and what each counts."""
 
@@ -66,8 +80,15 @@ class Replay:
     def __init__(self, capacity: int, width: int) -> None:
         self.capacity, self.width = capacity, width
         self.total = self.first = 0  # rows ever added; the first one that still counts
-        self.rows = np.zeros((capacity, width), np.float32)
+        self._rows: np.ndarray | None = None
         self.outside = False  # whether the rows lie in memory that outlives the process
+
+    @property
+    def rows(self) -> np.ndarray:
+        """[places, width]; made when they are first needed, since they may be large and belong elsewhere."""
+        if self._rows is None:
+            self._rows = np.zeros((self.capacity, self.width), np.float32)
+        return self._rows
 
     @property
     def count(self) -> int:
@@ -76,7 +97,7 @@ class Replay:
 
     def keep_in(self, allocate: Allocate, spare: int) -> None:
         """Use memory from `allocate`, with `spare` more places than the capacity. Before the first row is added."""
-        self.rows = allocate((self.capacity + spare, self.width))
+        self._rows = allocate((self.capacity + spare, self.width))
         self.outside = True
 
     def add(self, rows: np.ndarray) -> np.ndarray:
@@ -89,7 +110,11 @@ class Replay:
 
     def clear(self) -> None:
         """Forget all rows."""
-        self.first = self.total
+        self.forget_before(self.total)
+
+    def forget_before(self, number: int) -> None:
+        """Forget the rows before this one."""
+        self.first = max(self.first, number)
 
     def draw(self, count: int, generator: torch.Generator, correction: float = 1.0) -> Drawn:
         """`count` rows, each drawn evenly from all."""
@@ -146,9 +171,10 @@ class PrioritisedReplay(Replay):
         set_priorities(self.tree, kept % self.capacity, np.full(len(kept), self.highest))
         return numbers
 
-    def clear(self) -> None:
-        super().clear()
-        self.tree[:] = 0.0
+    def forget_before(self, number: int) -> None:
+        forgotten = np.arange(self.first, max(self.first, number))
+        super().forget_before(number)
+        set_priorities(self.tree, forgotten % self.capacity, np.zeros(len(forgotten)))
 
     def draw(self, count: int, generator: torch.Generator, correction: float = 1.0) -> Drawn:
         """One row from each of `count` equal parts of the sum of priorities, and its weight relative to the largest."""

@@ -12,7 +12,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from shoal.agents.networks import Towers, mask_logits
-from shoal.agents.replay import Columns
 from shoal.agents.share import Share, draw_rows
 from shoal.errors import ConfigError
 
@@ -84,9 +83,9 @@ class ContinuousPolicy:
         q = critics(torch.cat([obs, torch.tanh(drawn)], -1))[..., 0]
         return estimate(q, self.pessimism) - alpha * log_prob, -log_prob
 
-    def taken_q(self, critics: Towers, rows: Tensor, at: Columns) -> Tensor:
-        """Both critics' estimates for the actions in rows [N, width]: [2, N]."""
-        return critics(rows[:, at.obs_action])[..., 0]
+    def taken_q(self, critics: Towers, obs: Tensor, action: Tensor) -> Tensor:
+        """Both critics' estimates for actions [N, D] that were taken: [2, N]."""
+        return critics(torch.cat([obs, action], -1))[..., 0]
 
 
 class DiscretePolicy:
@@ -140,10 +139,9 @@ class DiscretePolicy:
         entropy = -(probs * log_probs).sum(-1)
         return (probs * q).sum(-1) + alpha * entropy, entropy
 
-    def taken_q(self, critics: Towers, rows: Tensor, at: Columns) -> Tensor:
-        """Both critics' estimates for the actions in rows [N, width]: [2, N]."""
-        action = rows[:, at.action].long().expand(2, -1, -1)
-        return critics(rows[:, at.obs]).gather(-1, action)[..., 0]
+    def taken_q(self, critics: Towers, obs: Tensor, action: Tensor) -> Tensor:
+        """Both critics' estimates for actions [N, 1] that were taken: [2, N]."""
+        return critics(obs).gather(-1, action.long().expand(2, -1, -1))[..., 0]
 
 
 def policy_for(space: gym.Space, colour: str, pessimism: float) -> ContinuousPolicy | DiscretePolicy:

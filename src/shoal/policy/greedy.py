@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from shoal.agents.agent import Agent
 from shoal.agents.dddqn import DDDQN
-from shoal.agents.networks import FlattenObs, Head, Network, Towers, mask_logits
+from shoal.agents.networks import Encoder, Head, Network, Towers, mask_logits
 from shoal.agents.normalise import ObsNormaliser, RunningMoments
 from shoal.agents.ppo import PPO
 from shoal.agents.sac import SAC
@@ -40,9 +40,9 @@ class GreedyPPO(nn.Module):
 
 
 class GreedyTowers(nn.Module):
-    """The same for SAC and DDDQN, whose networks read the flattened observation."""
+    """The same for SAC and DDDQN, whose networks read the flattened observation, or features of an encoder."""
 
-    def __init__(self, flatten: FlattenObs, scale: Tensor, towers: Towers, policy: ContinuousPolicy | None) -> None:
+    def __init__(self, flatten: Encoder, scale: Tensor, towers: Towers, policy: ContinuousPolicy | None) -> None:
         super().__init__()
         self.flatten, self.towers, self.policy = flatten, towers, policy
         self.register_buffer("scale", scale)
@@ -62,15 +62,20 @@ def greedy_module(agent: Agent) -> GreedyPPO | GreedyTowers:
         return GreedyPPO(agent.network.cpu(), agent.head, agent.obs_normaliser).eval()
     if isinstance(agent, SAC):
         if isinstance(agent.policy, DiscretePolicy):
-            module = GreedyTowers(agent.flatten, agent.scale, agent.actor.cpu(), None)
+            module = GreedyTowers(_reader(agent), agent.scale, agent.actor.cpu(), None)
             module.start = agent.policy.start
             return module.eval()
-        return GreedyTowers(agent.flatten, agent.scale, agent.actor.cpu(), agent.policy).eval()
+        return GreedyTowers(_reader(agent), agent.scale, agent.actor.cpu(), agent.policy).eval()
     if isinstance(agent, DDDQN):
-        module = GreedyTowers(agent.flatten, agent.scale, agent.network.cpu(), None)
+        module = GreedyTowers(_reader(agent), agent.scale, agent.network.cpu(), None)
         module.start, module.skipped = agent.start, 1  # the value, which is the same for all actions
         return module.eval()
     raise ConfigError(f"A {type(agent).__name__} cannot be exported. PPO, SAC and DDDQN can.")
+
+
+def _reader(agent: SAC | DDDQN) -> Encoder:
+    """What makes features of observations, on the CPU."""
+    return agent.flatten if agent.encoder is None else agent.encoder.cpu()
 
 
 def _mean_and_scale(moments: RunningMoments | None) -> Tensor | None:

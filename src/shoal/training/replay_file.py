@@ -7,46 +7,47 @@ that is killed at any moment goes on exactly from its last checkpoint.
 
 from __future__ import annotations
 
+import math
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from shoal.errors import ConfigError, RunError
+from shoal.agents.agent import Agent
+from shoal.agents.offpolicy import OffPolicyAgent
+from shoal.errors import RunError
 from shoal.training.config import TrainConfig
 from shoal.training.files import explained
 
-FOLDER, NAME = "replay", "rows.f32"
-STREAMS = 2  # both players of a lane may be learned from
+FOLDER = "replay"
+STREAMS = 2  # both players of a lane may be learned from, where observations are numbers
 
 
-def keep_replay_in(run: Path, agent: Any, config: TrainConfig, resumed: bool) -> None:
+def keep_replay_in(run: Path, agent: Agent, config: TrainConfig, resumed: bool) -> None:
     """Put the replay memory of `agent`, if it has one, into the run folder."""
-    if not hasattr(agent, "replay"):
+    if not isinstance(agent, OffPolicyAgent):
         return
     # the latest checkpoint may be one that is still being written, so the one before it must stay whole too
-    spare = 2 * STREAMS * (config.checkpoint_every + config.batch_size)
+    streams = STREAMS if agent.frames is None else 1
+    spare = 2 * streams * (config.checkpoint_every + config.batch_size)
+    folder = run / FOLDER
+    if not resumed:
+        with explained(f"{folder} could not be made", "Make room or choose another --runs-dir."):
+            folder.mkdir(exist_ok=True)
+            agent.check_room(shutil.disk_usage(folder).free, spare, str(folder))
 
-    def allocate(shape: tuple[int, int]) -> np.ndarray:
-        return _map(run / FOLDER / NAME, shape, resumed)
+    def allocate(name: str, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        return _map(folder / f"{name}.{dtype.kind}{8 * dtype.itemsize}", shape, dtype, resumed)
 
-    agent.replay.keep_in(allocate, spare)
+    agent.keep_memory_in(allocate, spare)
 
 
-def _map(path: Path, shape: tuple[int, int], exists: bool) -> np.ndarray:
-    size = 4 * shape[0] * shape[1]
+def _map(path: Path, shape: tuple[int, ...], dtype: np.dtype, exists: bool) -> np.ndarray:
+    size = dtype.itemsize * math.prod(shape)
     if exists:
         have = path.stat().st_size if path.exists() else 0
         if have != size:
             raise RunError(f"{path} has {have:,} bytes instead of {size:,}, so the run cannot go on from it.")
-        return np.memmap(path, np.float32, "r+", shape=shape)
+        return np.memmap(path, dtype, "r+", shape=shape)
     with explained(f"{path} could not be made", "Make room or choose another --runs-dir."):
-        path.parent.mkdir(exist_ok=True)
-        free = shutil.disk_usage(path.parent).free
-        if size > free:
-            raise ConfigError(
-                f"algo.replay_capacity with its spare places needs {size / 1e9:.1f} GB on disk, but {path.parent} has "
-                f"{free / 1e9:.1f} GB. Lower algo.replay_capacity or choose another --runs-dir."
-            )
-        return np.memmap(path, np.float32, "w+", shape=shape)
+        return np.memmap(path, dtype, "w+", shape=shape)

@@ -23,6 +23,15 @@ def empty_batch(space: gym.Space, *leading: int) -> Tree:
     return np.zeros((*leading, *space.shape), space.dtype)
 
 
+def leaf_spaces(space: gym.Space, path: tuple[str | int, ...] = ()) -> list[tuple[tuple[str | int, ...], gym.Space]]:
+    """(keys that lead to it, space) of every part of a Dict or Tuple space that is neither, in order."""
+    if isinstance(space, gym.spaces.Dict):
+        return [pair for key, sub in space.spaces.items() for pair in leaf_spaces(sub, (*path, key))]
+    if isinstance(space, gym.spaces.Tuple):
+        return [pair for i, sub in enumerate(space.spaces) for pair in leaf_spaces(sub, (*path, i))]
+    return [(path, space)]
+
+
 def num_actions(space: gym.Space) -> int:
     """Width of an action mask: the choices of a Discrete, or of all parts of a MultiDiscrete side by side."""
     if isinstance(space, gym.spaces.Discrete):
