@@ -26,6 +26,7 @@ from shoal.port.values import (
     Const,
     DictV,
     Dyn,
+    Either,
     Fam,
     Kind,
     Lst,
@@ -37,6 +38,7 @@ from shoal.port.values import (
     Seq,
     Span,
     Value,
+    as_whole,
     is_number,
     literal,
     promote,
@@ -56,6 +58,8 @@ class Arrays(Expressions):
         value = self.simple(value)
         if isinstance(value, Maybe):
             value = value.value
+        if isinstance(value, Either):
+            value = self.number(value)
         if isinstance(value, Const):
             made = np.asarray(value.value, dtype)
             if made.dtype == object:
@@ -343,7 +347,7 @@ class Arrays(Expressions):
         number = self.number(index)
         if number.kind.is_float:
             raise Cannot("uses a fraction as an index", "Write int(...).")
-        expr = f"int({number.expr})" if number.kind.is_bool else number.expr
+        expr = as_whole(number)
         held = expr if self.is_stable(expr) else self.temporary(expr)
         if isinstance(size, Dyn):
             return self.temporary(f"{held} + {size.expr} if {held} < 0 else {held}")
@@ -357,6 +361,9 @@ class Arrays(Expressions):
                 raise Cannot(f"asks for {key.value!r}, which is not in this dict")
             return items[key.value]
         number = self.key_number(list(items), key)
+        families = self.families(list(items.values()), number)
+        if families is not None:
+            return families
         if all(isinstance(v, Const) for v in items.values()):
             return Fam([v.value for v in items.values()], number)
         layout = layout_of(next(iter(items.values())))
@@ -366,6 +373,14 @@ class Arrays(Expressions):
                 self.write(layout, base, value)
             self.emit_block(f"if {number} == {k}:", lines)
         return layout.read(base)
+
+    def families(self, items: list[Value], number: str) -> Fam | None:
+        """One of some constants by two numbers, if these items are all chosen by the same number."""
+        if not items or not all(isinstance(v, Fam) and v.index == items[0].index for v in items):  # type: ignore[attr-defined]
+            return None
+        rows = zip(*[v.options for v in items], strict=True)  # type: ignore[attr-defined]
+        index = f"{items[0].index} * {len(items)} + {number}"  # type: ignore[attr-defined]
+        return Fam([x for row in rows for x in row], self.temporary(index))
 
     def key_number(self, keys: list[Any], key: Value) -> str:
         """Which of these keys a value is, as an expression."""
@@ -404,6 +419,9 @@ class Arrays(Expressions):
         at = self.place(indices[0], len(owner.items))
         if owner.items and all(isinstance(item, Const) for item in owner.items):
             return Fam([item.value for item in owner.items], at)  # type: ignore[attr-defined]
+        families = self.families(owner.items, at)
+        if families is not None:
+            return families
         layout = layout_of(owner.items[0])
         for item in owner.items[1:]:
             layout = join(layout, layout_of(item))
@@ -697,7 +715,7 @@ class Arrays(Expressions):
         kind = self.kind(value)
         if kind.is_bool or kind.is_whole:
             wide = Kind(INT) if kind.dtype.kind in "bi" else Kind(np.dtype(np.uint64))
-            return self.fold(value, "0", wide, lambda t, x, _: [f"{t} = {t} + {'int(' + x.expr + ')' if kind.is_bool else x.expr}"])
+            return self.fold(value, "0", wide, lambda t, x, _: [f"{t} = {t} + {as_whole(x)}"])
         if any(isinstance(n, Dyn) for n in self.shape(value)):
             cap = self.shape(value)[0].cap
             if cap >= 8:

@@ -42,6 +42,8 @@ from shoal.port.values import (
     Opaque,
     Seq,
     Value,
+    as_float,
+    as_whole,
     is_number,
     joined,
 )
@@ -221,14 +223,14 @@ class Calls(Arrays):
         if isinstance(value, Const):
             return Const(int(value.value))
         number = self.number(value)
-        return Num(number.expr if number.kind.is_whole else f"int({number.expr})", PY_INT)
+        return Num(f"int({number.expr})" if number.kind.is_float else as_whole(number), PY_INT)
 
     def make_float(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         value = self.simple(arguments[0]) if arguments else Const(0.0)
         if isinstance(value, Const):
             return Const(float(value.value))
         number = self.number(value)
-        return Num(number.expr if number.kind.is_float else f"float({number.expr})", PY_FLOAT)
+        return Num(as_float(number), PY_FLOAT)
 
     def make_bool(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         test = self.truth(arguments[0])
@@ -530,7 +532,7 @@ class Calls(Arrays):
         if name in ("dist", "prod", "fsum", "comb", "perm", "factorial", "gcd", "lcm"):
             raise Cannot(f"calls math.{name}, which has no translation", "Write it out with +, * and math.sqrt.")
         numbers = [self.number(a) for a in arguments]
-        texts = [n.expr if n.kind.is_float else f"float({n.expr})" for n in numbers]
+        texts = [as_float(n) for n in numbers]
         if name in ("floor", "ceil", "trunc"):
             if not numbers[0].kind.is_float:
                 return Num(numbers[0].expr, PY_INT)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.port.layouts import ArrL, DictL, FamL, ListL, MaybeL, NumL, SeqL
+from shoal.port.layouts import ArrL, DictL, EitherL, FamL, ListL, MaybeL, NumL, SeqL
 from shoal.port.refusal import Cannot, Restart
 from shoal.port.values import (
     INT,
@@ -19,6 +19,7 @@ from shoal.port.values import (
     Const,
     DictV,
     Dyn,
+    Either,
     Fam,
     Kind,
     Lst,
@@ -28,10 +29,14 @@ from shoal.port.values import (
     Obj,
     Seq,
     Value,
+    as_float,
+    as_whole,
     is_number,
+    joined,
     kind_of,
     literal,
     rounded,
+    rounds_otherwise,
 )
 
 RESERVED = {"s", "p", "rng", "action", "out", "np", "math", "gym", "scratch", "record", "pcg"}
@@ -148,6 +153,11 @@ class Code:
             return Num(literal(value.value), kind_of(value.value))
         if isinstance(value, Maybe):
             return self.number(value.value)
+        if isinstance(value, Either):
+            kind = joined(value.first.kind, value.second.kind)
+            if value.first.expr == value.second.expr:
+                return Num(value.first.expr, kind)
+            return Num(f"({value.second.expr} if {value.test} else {value.first.expr})", kind)
         if isinstance(value, Fam):
             return self.number(self.realise(value))
         if isinstance(value, Cells) and len(value.exprs) == 1:
@@ -198,6 +208,12 @@ class Code:
         """The same value, in expressions that later lines cannot change."""
         if isinstance(value, Num):
             return value if self.is_stable(value.expr) else Num(self.temporary(value.expr), value.kind)
+        if isinstance(value, Either):
+            test = value.test if self.is_stable(value.test) else self.temporary(value.test)
+            if value.first.expr == value.second.expr:
+                held = self.hold(value.first)
+                return Either(test, held, Num(held.expr, value.second.kind))  # type: ignore[attr-defined, arg-type]
+            return Either(test, self.hold(value.first), self.hold(value.second))  # type: ignore[arg-type]
         if isinstance(value, Fam):
             return value if self.is_stable(value.index) else Fam(value.options, self.temporary(value.index))
         if isinstance(value, Seq) and not value.is_list:
@@ -277,12 +293,10 @@ class Code:
         if isinstance(layout, NumL):
             number = self.number(value)
             if number.expr != target:
-                expr = number.expr
-                if layout.kind.is_float and not number.kind.is_float:
-                    expr = f"float({expr})"
-                elif layout.kind.is_whole and number.kind.is_bool:
-                    expr = f"int({expr})"
-                self.emit(f"{target} = {expr}")
+                expr = as_float(number) if layout.kind.is_float else number.expr
+                self.emit(f"{target} = {as_whole(number) if layout.kind.is_whole else expr}")
+        elif isinstance(layout, EitherL):
+            self._write_either(layout, name, value, index)
         elif isinstance(layout, FamL):
             number_of = self.option_number(layout, value)
             if number_of != target:
@@ -326,6 +340,22 @@ class Code:
             self.write(layout.inner, name, value, index)
             self.emit(f"{flag} = False")
         return layout.read(name, index)
+
+    def _write_either(self, layout: EitherL, name: str, value: Value, index: tuple[str, ...]) -> None:
+        flag = f"{name}_second[{', '.join(index)}]" if index else f"{name}_second"
+        target = f"{name}[{', '.join(index)}]" if index else name
+        if isinstance(value, Either):
+            value = self.hold(value)
+            assert isinstance(value, Either)
+            swapped = rounds_otherwise(value.first.kind, layout.first)
+            test = f"not {value.test}" if swapped else value.test
+        else:
+            test = str(rounds_otherwise(self.number(value).kind, layout.first))
+        number = self.number(value)
+        if target != number.expr:
+            self.emit(f"{target} = {as_float(number)}")
+        if flag != test:
+            self.emit(f"{flag} = {test}")
 
     def _write_object(self, layout: Any, name: str, value: Value, index: tuple[str, ...]) -> None:
         from shoal.port.layouts import tidy
@@ -508,10 +538,10 @@ class Code:
         if dtype.kind == "b":
             return Num(value.expr if source.kind == "b" else f"({value.expr} != 0)", Kind(dtype))
         if dtype.kind == "f":
-            expr = value.expr if source.kind == "f" else f"float({value.expr})"
+            expr = as_float(value)
             narrower = source.kind != "f" or dtype.itemsize < source.itemsize
             return Num(rounded(expr, Kind(dtype)) if narrower else expr, Kind(dtype))
-        expr = value.expr if source.kind in "iu" else f"int({value.expr})"
+        expr = value.expr if source.kind in "iu" else as_whole(value) if source.kind == "b" else f"int({value.expr})"
         narrower = dtype.itemsize < source.itemsize or source.kind not in "iu" or source.kind != dtype.kind
         return Num(rounded(expr, Kind(dtype)) if narrower and source != BOOL_TYPE else expr, Kind(dtype))
 

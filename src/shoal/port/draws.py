@@ -26,6 +26,7 @@ from shoal.port.values import (
     Num,
     Seq,
     Value,
+    as_float,
 )
 
 WAY_OUT = "Use random, uniform, integers, normal, choice, exponential, poisson, binomial, permutation or shuffle."
@@ -78,7 +79,7 @@ class Draws(NumpyCalls):
         shape = self.shape(value)
         if not shape:
             number = self.hold(self.number(value))
-            text = number.expr if number.kind.is_float else f"float({number.expr})"  # type: ignore[attr-defined]
+            text = as_float(number)  # type: ignore[arg-type]
             return lambda at: text
         flat = self.flat(value)
         if len(flat) <= 16:
@@ -86,7 +87,7 @@ class Draws(NumpyCalls):
             def small(at: list[str]) -> str:
                 own = tuple(0 if n == 1 else int(i) for n, i in zip(shape, at[len(at) - len(shape) :], strict=True))
                 number = flat[int(np.ravel_multi_index(own, shape))]
-                return number.expr if number.kind.is_float else f"float({number.expr})"
+                return as_float(number)
 
             return small
         return lambda at: self.at(value, at, shape).expr
@@ -186,6 +187,8 @@ class Draws(NumpyCalls):
 
     def population(self, a: Value) -> tuple[str, Callable[[str], Value]]:
         """How many there are to choose from, and the one at a place."""
+        if isinstance(a, Seq) and all(isinstance(item, Const) for item in a.items):
+            a = Const([item.value for item in a.items])  # type: ignore[attr-defined]
         if isinstance(a, Num) or (isinstance(a, Const) and np.ndim(a.value) == 0):
             number = self.hold(self.number(a))
             return number.expr, lambda at: Num(at, NP_INT)  # type: ignore[attr-defined]

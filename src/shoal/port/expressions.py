@@ -29,6 +29,8 @@ from shoal.port.values import (
     Const,
     DictV,
     Dyn,
+    Either,
+    F32,
     Fam,
     Generator,
     Kind,
@@ -41,9 +43,12 @@ from shoal.port.values import (
     Opaque,
     Seq,
     Value,
+    as_float,
+    as_whole,
     is_number,
     promote,
     rounded,
+    rounds_otherwise,
 )
 
 OPERATORS: dict[type, tuple[str, Callable[[Any, Any], Any]]] = {
@@ -199,6 +204,8 @@ class Expressions(Statements):
                     return Const(OPERATORS[type(op)][1](left.value, right.value))
             except Exception as error:
                 raise Cannot(f"raises {type(error).__name__}: {error}") from None
+        if isinstance(left, Either) or isinstance(right, Either):
+            return self.operate_either(op, left, right)
         if _is_array(left) or _is_array(right):
             return self.elementwise(lambda a, b: self.operate(op, a, b, True), [left, right])
         if isinstance(left, Const | Seq | Lst) and isinstance(right, Const | Seq | Lst | Num):
@@ -211,6 +218,22 @@ class Expressions(Statements):
         if isinstance(left, Obj) or isinstance(right, Obj):
             return self.operator_method(op, left, right)
         return self.operate(op, self.number(left), self.number(right), False)
+
+    def operate_either(self, op: ast.operator, left: Value, right: Value) -> Value:
+        """The operation for both types that a number can have."""
+        left, right = self.hold(left), self.hold(right)
+        either = left if isinstance(left, Either) else right
+        assert isinstance(either, Either)
+        parts = [
+            self.binary(op, part if either is left else left, part if either is right else right)
+            for part in (either.first, either.second)
+        ]
+        if all(isinstance(p, Num) for p in parts):
+            a, b = parts
+            assert isinstance(a, Num) and isinstance(b, Num)
+            if rounds_otherwise(a.kind, b.kind):
+                return Either(either.test, a, b)
+        return self.choose(either.test, ([], parts[1]), ([], parts[0]))
 
     def operator_method(self, op: ast.operator, left: Value, right: Value) -> Value:
         names = {ast.Add: "__add__", ast.Sub: "__sub__", ast.Mult: "__mul__", ast.Div: "__truediv__"}
@@ -245,7 +268,9 @@ class Expressions(Statements):
             if isinstance(op, ast.Add | ast.Mult):
                 return Num(f"({left.expr} {'or' if isinstance(op, ast.Add) else 'and'} {right.expr})", kind)
             kind = Kind(INT)
-        a, b = (f"int({n.expr})" if n.kind.is_bool else n.expr for n in (left, right))
+        a, b = as_whole(left), as_whole(right)
+        if kind.dtype == F32:  # NumPy rounds Python's numbers before it computes
+            a, b = (t if n.kind.dtype == F32 or _is_exact(t) else f"np.float32({t})" for t, n in ((a, left), (b, right)))
         if isinstance(op, ast.Pow):
             return self.power(a, b, left, right, kind)
         if isinstance(op, ast.Div) and not left.kind.is_float and not right.kind.is_float:
@@ -290,6 +315,8 @@ class Expressions(Statements):
     def truth(self, value: Value) -> Any:
         """A constant, or a bool of kernel code."""
         value = self.simple(value)
+        if isinstance(value, Either):
+            value = self.number(value)
         if isinstance(value, Const):
             try:
                 return Const(bool(value.value))
@@ -384,7 +411,7 @@ class Expressions(Statements):
         if numbers and not then and not other:
             x, y = self.number(a), self.number(b)
             kind = layout.kind
-            texts = [f"float({n.expr})" if kind.is_float and not n.kind.is_float else n.expr for n in (x, y)]
+            texts = [as_float(n) if kind.is_float else as_whole(n) if kind.is_whole else n.expr for n in (x, y)]
             return Num(f"({texts[0]} if {test} else {texts[1]})", kind)
         base = self.unique("choice")
         for lines, value in ((then, a), (other, b)):
@@ -422,6 +449,8 @@ class Expressions(Statements):
         left, right = self.simple(left), self.simple(right)
         if isinstance(left, Const) and isinstance(right, Const):
             return Const(COMPARISONS[type(op)][1](left.value, right.value))
+        if isinstance(left, Either) or isinstance(right, Either):
+            return self.compare_either(op, left, right)
         if isinstance(op, ast.Eq | ast.NotEq):
             found = self.equal(left, right)
             if found is not None:
@@ -432,6 +461,17 @@ class Expressions(Statements):
             raise Cannot("compares lists or tuples by order", "Compare their numbers.")
         return self.compare_numbers(op, self.number(left), self.number(right))
 
+    def compare_either(self, op: ast.cmpop, left: Value, right: Value) -> Value:
+        """The comparison for both types that a number can have."""
+        left, right = self.hold(left), self.hold(right)
+        either = left if isinstance(left, Either) else right
+        assert isinstance(either, Either)
+        parts = [
+            self.compare(op, part if either is left else left, part if either is right else right)
+            for part in (either.first, either.second)
+        ]
+        return self.choose(either.test, ([], parts[1]), ([], parts[0]))
+
     def compare_numbers(self, op: ast.cmpop, a: Num, b: Num) -> Num:
         kind = PY_BOOL if a.kind.weak and b.kind.weak else NP_BOOL
         x, y = a.expr, b.expr
@@ -439,7 +479,7 @@ class Expressions(Statements):
         if (a.kind.weak != b.kind.weak) and np.dtype(np.float32) in floats:  # NumPy rounds the weak one first
             x = rounded(x, Kind(np.dtype(np.float32))) if a.kind.weak else x
             y = rounded(y, Kind(np.dtype(np.float32))) if b.kind.weak else y
-        x, y = (f"int({t})" if n.kind.is_bool and not m.kind.is_bool else t for t, n, m in ((x, a, b), (y, b, a)))
+        x, y = (as_whole(n) if n.kind.is_bool and not m.kind.is_bool else t for t, n, m in ((x, a, b), (y, b, a)))
         return Num(f"({x} {COMPARISONS[type(op)][0]} {y})", kind)
 
     def equal(self, a: Value, b: Value) -> Value | None:
@@ -761,6 +801,14 @@ class Expressions(Statements):
         frame = local.frame
         name = getattr(local.node, "name", "lambda")
         return self.enter(local.node, frame.file, name, frame.scope, values, frame.owner, frame)
+
+
+def _is_exact(text: str) -> bool:
+    """Whether a literal is the same number in float32."""
+    try:
+        return float(np.float32(float(text))) == float(text)
+    except ValueError:
+        return False
 
 
 def _owner(cls: type, name: str) -> type | None:

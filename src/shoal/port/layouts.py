@@ -18,6 +18,8 @@ from shoal.port.values import (
     Cells,
     Const,
     DictV,
+    Either,
+    F32,
     Fam,
     Generator,
     Kind,
@@ -32,6 +34,7 @@ from shoal.port.values import (
     joined,
     kind_of,
     literal,
+    rounds_otherwise,
 )
 
 SMALL = 16
@@ -59,6 +62,24 @@ class NumL:
 
     def export(self, x: Any, name: str) -> dict[str, Any]:
         return {name: np.asarray(x)}
+
+
+@dataclass(frozen=True)
+class EitherL:
+    """A number of one of two types; a bool beside it says which."""
+
+    first: Kind
+    second: Kind
+
+    def columns(self, name: str, dims: tuple[int, ...] = ()) -> Columns:
+        return {name: (np.dtype(np.float64), dims), f"{name}_second": (BOOL, dims)}
+
+    def read(self, name: str, index: Index = ()) -> Value:
+        at = spot(name, index)
+        return Either(spot(f"{name}_second", index), Num(at, self.first), Num(at, self.second))
+
+    def export(self, x: Any, name: str) -> dict[str, Any]:
+        return {name: np.float64(x), f"{name}_second": kind_of(x) == self.second}
 
 
 @dataclass(frozen=True)
@@ -306,6 +327,8 @@ def layout_of(value: Value) -> Any:
     """How a value of the translator would be stored."""
     if isinstance(value, Num):
         return NumL(value.kind)
+    if isinstance(value, Either):
+        return EitherL(value.first.kind, value.second.kind)
     if isinstance(value, Const):
         return layout_of_const(value.value)
     if isinstance(value, Seq):
@@ -348,7 +371,11 @@ def join(a: Any, b: Any) -> Any:
     if a == b:
         return a
     if isinstance(a, NumL) and isinstance(b, NumL):
+        if rounds_otherwise(a.kind, b.kind):
+            return EitherL(a.kind, b.kind)
         return NumL(joined(a.kind, b.kind))
+    if isinstance(a, EitherL | NumL) and isinstance(b, EitherL | NumL):
+        return _join_either(a, b)
     none_a, none_b = (isinstance(x, ConstL) and x.value is None for x in (a, b))
     if none_a or isinstance(a, MaybeL) or none_b or isinstance(b, MaybeL):
         inner = [x.inner if isinstance(x, MaybeL) else x for x in (a, b) if not (isinstance(x, ConstL) and x.value is None)]
@@ -380,6 +407,17 @@ def join(a: Any, b: Any) -> Any:
     raise Cannot(
         f"is now {describe(a)}, now {describe(b)}", "Keep one type and one shape in each variable and attribute."
     )
+
+
+def _join_either(a: Any, b: Any) -> Any:
+    kinds = [k for x in (a, b) for k in ((x.first, x.second) if isinstance(x, EitherL) else (x.kind,))]
+    narrow = [k for k in kinds if k.dtype == F32 and not k.weak]
+    wide = [k for k in kinds if k not in narrow]
+    total = wide[0]
+    for kind in wide[1:]:
+        total = joined(total, kind)
+    first = a.first if isinstance(a, EitherL) else b.first
+    return EitherL(narrow[0], total) if first in narrow else EitherL(total, narrow[0])
 
 
 def _join_lists(a: Any, b: Any) -> Any:

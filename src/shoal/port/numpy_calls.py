@@ -26,6 +26,7 @@ from shoal.port.values import (
     Num,
     Seq,
     Value,
+    as_float,
     literal,
     promote,
     rounded,
@@ -76,7 +77,7 @@ class NumpyCalls(Calls):
             kind = Kind(FLOAT)
         if name != "sqrt":
             self.inexact[name] = None
-        texts = [n.expr if n.kind.is_float else f"float({n.expr})" for n in numbers]
+        texts = [as_float(n) for n in numbers]
         return Num(rounded(f"math.{name}({', '.join(texts)})", kind), kind)
 
     def dtype(self, value: Value | None) -> np.dtype | None:

@@ -45,16 +45,17 @@ STIRLING = (
 )  # fmt: skip
 
 
-def words_of(generator: np.random.Generator) -> dict[str, int]:
+def words_of(generator: np.random.Generator) -> dict[str, np.generic]:
     """A generator's state as values of `FIELDS`."""
     state = generator.bit_generator.state
     if state["bit_generator"] != "PCG64":
         raise ValueError(f"the generator is a {state['bit_generator']}, not NumPy's PCG64")
     number, increment, mask = int(state["state"]["state"]), int(state["state"]["inc"]), 2**64 - 1
-    return {
+    words = {
         "pcg_hi": number >> 64, "pcg_lo": number & mask, "pcg_inc_hi": increment >> 64, "pcg_inc_lo": increment & mask,
         "pcg_kept": bool(state["has_uint32"]), "pcg_word": int(state["uinteger"]),
     }  # fmt: skip
+    return {name: FIELDS[name].dtype.type(word) for name, word in words.items()}
 
 
 def seed_if_new(s, rng):

@@ -101,7 +101,8 @@ class _Replay:
     # ------------------------------------------------------------------ moving both
 
     def _reset(self, which: np.ndarray, seeds: list[int], seeded: bool) -> None:
-        self._copy_state()
+        if self._proof.episodes:  # before its first reset an environment may have attributes of any type
+            self._copy_state()
         lanes = np.flatnonzero(which)
         results = {}
         for lane in lanes:
@@ -185,12 +186,24 @@ class _Replay:
                     leaf = np.asarray(values[lane])
                     self._equal(lane, f"info[{key!r}]", leaf, np.asarray(own_info[key]).astype(leaf.dtype))
         state, own_state = self._batch.lane_state, self._state_of(self._bases[lane])
+        scales = self._scales(self._bases[lane])
         for name, value in own_state.items():
             column = np.asarray(state[name][lane])
             if f"{name}_len" in own_state:  # what lies beyond the end of a list means nothing
                 count = int(own_state[f"{name}_len"])
                 column, value = column[:count], np.asarray(value)[:count]
-            self._equal(lane, self._told(name), column, np.asarray(value).astype(column.dtype))
+            self._equal(lane, self._told(name), column, np.asarray(value).astype(column.dtype), scales.get(name, 0.0))
+
+    def _scales(self, base: gym.Env) -> dict[str, float]:
+        """The largest number of the attribute that each column belongs to: last places are counted from there."""
+        scales: dict[str, float] = {}
+        for name, item in self._layout.attributes.items():
+            if not hasattr(base, name):
+                continue
+            columns = ObjL({name: item}, base).export(base, "")
+            floats = [np.abs(v).max() for v in map(np.asarray, columns.values()) if v.dtype.kind == "f" and v.size]
+            scales |= dict.fromkeys(columns, float(max(floats, default=0.0)))
+        return scales
 
     def _ended(self, info: Any, lane: int) -> bool:
         mask = info.get("_final_info")
@@ -199,7 +212,7 @@ class _Replay:
     def _told(self, column: str) -> str:
         return "the random generator" if column in FIELDS else f"self.{column}"
 
-    def _equal(self, lane: int, what: str, ours: np.ndarray, theirs: np.ndarray) -> None:
+    def _equal(self, lane: int, what: str, ours: np.ndarray, theirs: np.ndarray, scale: float = 0.0) -> None:
         if ours.dtype.kind != "f":
             different = ours != theirs
             if not different.any():
@@ -211,7 +224,7 @@ class _Replay:
                 return
             close = np.abs(ours - theirs) <= self._tolerance * np.maximum(1.0, np.abs(theirs))
             different = ~same & ~(close if self._tolerance else np.zeros_like(same))
-            spacing = np.spacing(np.maximum(np.abs(ours), np.abs(theirs)).astype(ours.dtype))
+            spacing = np.spacing(np.maximum(np.maximum(np.abs(ours), np.abs(theirs)), scale).astype(ours.dtype))
             distance = np.where(same, 0.0, np.abs(ours.astype(np.float64) - theirs.astype(np.float64)) / spacing)
             units = float(np.max(distance))
             if units > self._proof.ulps:
@@ -223,7 +236,7 @@ class _Replay:
         raise PortError(
             f"{self._source.name} compiled differs from the original: {what}{list(map(int, at)) if np.ndim(ours) else ''} after "
             f"step {int(self._lengths[lane])} of an episode is {ours_one!r} compiled and {theirs_one!r} in the original "
-            f"({self._place(what)}). Pass tolerance= if such a difference is acceptable, or use compiled=False."
+            f"({self._place(what)}), {units:.3g} units in the last place apart. Pass tolerance= if such a difference is acceptable, or use compiled=False."
         )
 
     def _place(self, what: str) -> str:

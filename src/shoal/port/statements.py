@@ -19,7 +19,7 @@ import numpy as np
 from shoal.port.code import Code
 from shoal.port.layouts import ConstL, NumL, OpaqueL, join, layout_of, same, tidy
 from shoal.port.refusal import Cannot, Obstacle, Refused, Restart
-from shoal.port.values import Cells, Const, DictV, Dyn, Fam, Kind, Local, Lst, Maybe, Mem, Num, Obj, Opaque, Seq, Value
+from shoal.port.values import Cells, Const, DictV, Dyn, Either, Fam, Kind, Local, Lst, Maybe, Mem, Num, Obj, Opaque, Seq, Value
 
 FALLS, NEVER, MAYBE = "falls", "never", "maybe"
 UNROLL = 8
@@ -575,7 +575,7 @@ class Statements(Code):
             self.frame.names[name] = self.hold(value)
         elif isinstance(value, Cells | Mem) and self.is_rebound(value):
             self.frame.names[name] = self.copy(value)
-        elif isinstance(value, Fam | Maybe):
+        elif isinstance(value, Fam | Maybe | Either):
             self.frame.names[name] = self.hold(value)
         else:
             self.frame.names[name] = value

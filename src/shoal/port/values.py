@@ -79,6 +79,24 @@ def promote(*kinds: Kind) -> Kind:
     return Kind(dtype, False, mixed)
 
 
+def rounds_otherwise(a: Kind, b: Kind) -> bool:
+    """Whether results with a number of kind `a` are rounded otherwise than with one of kind `b`."""
+    narrow = [k.dtype == F32 and not k.weak for k in (a, b)]
+    return narrow[0] != narrow[1] and (a.is_float or b.is_float)
+
+
+def as_float(number: Num) -> str:
+    """The expression of a number as a float."""
+    if number.kind.is_float:
+        return number.expr
+    return f"(1.0 if {number.expr} else 0.0)" if number.kind.is_bool else f"float({number.expr})"
+
+
+def as_whole(number: Num) -> str:
+    """The expression of a bool as 0 or 1; others as they are."""
+    return f"(1 if {number.expr} else 0)" if number.kind.is_bool else number.expr
+
+
 def joined(a: Kind, b: Kind) -> Kind:
     """The kind of a variable that is now `a`, now `b`."""
     if a == b:
@@ -110,6 +128,15 @@ class Num(Value):
 
     expr: str
     kind: Kind
+
+
+@dataclass
+class Either(Value):
+    """A number of one of two types, which differ in how results are rounded: the second where `test` holds."""
+
+    test: str
+    first: Num
+    second: Num
 
 
 @dataclass

@@ -18,7 +18,7 @@ from shoal.port.draws import Draws
 from shoal.port.layouts import ArrL, ConstL, DictL, FamL, ListL, MaybeL, NumL, ObjL, SeqL, layout_of, tidy
 from shoal.port.pcg import FIELDS
 from shoal.port.refusal import Cannot, Obstacle, Refused, Restart
-from shoal.port.values import F32, INT, Cells, Const, DictV, Kind, Mem, Num, Obj, Opaque, Seq, Value, literal
+from shoal.port.values import F32, INT, Cells, Const, DictV, Kind, Mem, Num, Obj, Opaque, Seq, Value, as_float, literal
 from shoal.port.variants import VarL
 from shoal.port.watch import Watched
 
@@ -183,7 +183,7 @@ class Writer(Draws):
             self.emit("s.elapsed_steps += 1")
             over = f"s.elapsed_steps >= {self.watched.limit}"
             texts[1] = over if texts[1] == "False" else f"{texts[1]} or {over}"
-        reward_text = number.expr if number.kind.is_float else f"float({number.expr})"
+        reward_text = as_float(number)
         self.emit(f"return {reward_text}, {texts[0]}, {texts[1]}")
         return kept
 
