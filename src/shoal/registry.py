@@ -158,6 +158,8 @@ class EnvironmentOptions:
     """Seconds after which a step on a worker counts as hung."""
     on_fault: Literal["raise", "restart"] = "raise"
     """Whether a lane that crashed ends the run or begins anew."""
+    tolerance: float = 0.0
+    """Relative difference between compiled and original floats that is accepted, beyond the machine's last digits."""
 
 
 def _door_for(target: object, name: str) -> World:
@@ -204,15 +206,38 @@ def _make_batch(cls: type[Batch], num_envs: int, options: OpenOptions, batch: Ba
 
 
 def _make_lanes(env: Any, num_envs: int, options: EnvironmentOptions, batch: BatchOptions) -> Batch:
-    given = batch.only("autoreset_mode", "copy")
+    if batch.compiled in (True, "auto"):
+        compiled = _make_compiled(env, num_envs, options, batch)
+        if compiled is not None:
+            return compiled
+    given = {k: v for k, v in batch.only("autoreset_mode", "copy", "compiled").items() if k != "compiled"}
     if options.backend == "serial" or (options.backend == "auto" and num_envs == 1):
         from shoal.vector.serial import SerialBatch
 
         return SerialBatch(env, num_envs, env_kwargs=options.env_kwargs, **given)
     from shoal.vector.workers import WorkerBatch
 
-    of_workers = {name: value for name, value in asdict(options).items() if name != "backend"}
+    of_workers = {name: value for name, value in asdict(options).items() if name not in ("backend", "tolerance")}
     return WorkerBatch(env, num_envs, **of_workers, **given)
+
+
+def _make_compiled(env: Any, num_envs: int, options: EnvironmentOptions, batch: BatchOptions) -> Batch | None:
+    """A `gymnasium.Env` as compiled lanes; with "auto" nothing and a sentence where that cannot be had."""
+    from shoal.port.ported import port
+    from shoal.port.refusal import PortError
+    from shoal.vector.kernel import KernelBatch
+    from shoal.vector.lanes.making import EnvMaker
+
+    if options.backend != "auto":
+        raise ConfigError(f"compiled={batch.compiled!r} is a way of its own to run lanes. Leave backend={options.backend!r} out.")
+    try:
+        ported = port(EnvMaker(env, dict(options.env_kwargs)), options.tolerance)
+    except PortError as error:
+        if batch.compiled == "auto":
+            print(f"not compiled, on worker processes instead: {error}", file=sys.stderr)
+            return None
+        raise
+    return KernelBatch(ported.kernel(), num_envs, **batch.given())
 
 
 def _known_id(name: str) -> str:

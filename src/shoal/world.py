@@ -29,16 +29,18 @@ class BatchOptions:
     """Hand out copies; without it, views that are valid until the next step."""
     num_threads: int | Literal["auto"] | None = None
     """Threads that step the lanes; none leaves it to the world."""
-    compiled: bool = True
-    """Off runs the source of a kernel as ordinary Python, for breakpoints."""
+    compiled: bool | Literal["auto"] | None = None
+    """Off runs a kernel as ordinary Python, for breakpoints; on compiles a gymnasium.Env as it is, auto where that is
+    proven. None compiles kernels alone."""
     checked: bool = False
     """Test every index, division and store of a kernel; a fault names line, lane, step and numbers."""
     lanes: Mapping[str, object] | None = None
     """Values for fields of a kernel's record, one for all lanes or one per lane."""
 
     def given(self) -> Values:
-        """The options that differ from their defaults."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
+        """The options that differ from what lanes do by themselves: kernels are compiled unless that is off."""
+        given = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
+        return {name: value for name, value in given.items() if name != "compiled" or value is False}
 
     def only(self, *names: str) -> Values:
         """The options that were given, all of which must be among `names`; others are refused."""

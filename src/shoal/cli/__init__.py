@@ -15,6 +15,7 @@ VERBS = {
     "envs": ("shoal.cli.envs", "list the worlds that can be named here"),
     "new": ("shoal.cli.new", "write a kernel, an environment or a world of your own to start from"),
     "check": ("shoal.cli.check", "test any environment against the contract and say in sentences what it breaks"),
+    "port": ("shoal.cli.port", "compile a Gymnasium class as it is, prove it equal, or say what stands in the way"),
     "train": ("shoal.cli.train", "train an agent on a world or on your own environment"),
     "eval": ("shoal.cli.evaluate", "measure how good a run's agent is, with an interval"),
     "compare": ("shoal.cli.compare", "say which of several runs or experiments is better, and how sure that is"),

@@ -93,7 +93,7 @@ class Flags:
         spellings = [*words, *(word.replace("-", "_").replace("__", "--", 1) for word in words)]
         spellings = list(dict.fromkeys(spellings))
         # where one value will do in place of a list, one word is read
-        is_bool, is_list = _is(bool, hint), describe(hint).startswith("a list")
+        is_bool, is_list = _is_switch(hint), describe(hint).startswith("a list")
         shape: dict[str, Any] = {"nargs": "?", "action": _Switch} if is_bool else {"nargs": "+"} if is_list else {}
         group.add_argument(
             *spellings, dest=dest, default=argparse.SUPPRESS, metavar=metavar or _metavar(hint), help=text, **shape
@@ -221,7 +221,7 @@ class _Switch(argparse.Action):
     """`--flag`, `--flag true` or `--flag false`; another word behind it is somebody else's."""
 
     def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: Any = None) -> None:
-        is_mine = values is None or values.lower() in ("true", "false")
+        is_mine = values is None or values.lower() in ("true", "false", *(["auto"] if "auto" in str(self.metavar) else []))
         setattr(namespace, self.dest, values if is_mine and values is not None else "true")
         if not is_mine:
             setattr(namespace, _BEHIND_SWITCHES, [*getattr(namespace, _BEHIND_SWITCHES, []), values])
@@ -249,6 +249,11 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 
 def _is(kind: type, hint: object) -> bool:
     return describe(hint) == describe(kind)
+
+
+def _is_switch(hint: object) -> bool:
+    """Whether a flag may stand alone: true or false, and perhaps words besides."""
+    return describe(hint).startswith(describe(bool)) and "list" not in describe(hint)
 
 
 def _off(word: str) -> str:

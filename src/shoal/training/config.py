@@ -52,8 +52,9 @@ class TrainConfig(Generic[O, T]):
     """A running Ray cluster, or auto; none starts Ray on this machine."""
     num_threads: int | Literal["auto"] | None = None
     """Threads that step the lanes; none leaves it to the world."""
-    compiled: bool = True
-    """Off runs the source of a kernel as ordinary Python, for breakpoints."""
+    compiled: bool | Literal["auto"] | None = None
+    """Off runs a kernel as ordinary Python, for breakpoints; on compiles a gymnasium.Env as it is, auto where that is
+    proven. None compiles kernels alone."""
     env: Annotated[O, Flag(hidden=True)] = field(default_factory=NoOptions)  # type: ignore[assignment]
     """Options of the world."""
     extra: Annotated[T, Flag(hidden=True)] = field(default_factory=NoOptions)  # type: ignore[assignment]

@@ -16,7 +16,7 @@ from gymnasium.vector import AutoresetMode
 from shoal.errors import ConfigError, KernelError, KernelWarning, StateError
 from shoal.jit.rng import seed_words
 from shoal.platform import num_cores
-from shoal.seeding import Seeds, lane_keys
+from shoal.seeding import Seeds, lane_keys, lane_seeds
 from shoal.trees import Tree
 from shoal.vector.batch import Array, Info, State, Step, episode_over
 from shoal.vector.kernel import driver
@@ -146,6 +146,9 @@ class KernelBatch(KernelAttributes):
         to_seed = self._lanes_to_seed(seed, which)
         if to_seed.any():
             self._book["words"][to_seed] = seed_words(lane_keys(seed, self.num_envs))[to_seed]
+            if type(self.kernel).seeded_fields is not Kernel.seeded_fields:
+                for name, values in self.kernel.seeded_fields(lane_seeds(seed, self.num_envs)).items():
+                    self._state[name][to_seed] = values[to_seed]
         written = (*arrays_of(out.obs), *self._guards[0], *map(self._view, outputs.infos[:1]))
         lanes = (*self._state_arrays, *self._book_arrays, *self.params.arrays)
         before = self._get_state() if self._checked else None

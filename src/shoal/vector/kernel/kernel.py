@@ -88,6 +88,13 @@ class Kernel:
                 return member.__func__ if isinstance(member, staticmethod) else member
         return None
 
+    def seeded_fields(self, seeds: list[int]) -> Mapping[str, np.ndarray]:
+        """Fields [B] that lanes seeded with these seeds begin with, for kernels that keep random numbers of their own.
+
+        The seeds are those that lanes of a `gymnasium.Env` would be given.
+        """
+        return {}
+
     def param_record(self, count: int = 1) -> np.ndarray:
         """The parameters as a record, repeated [count]."""
         values = self.values or {"unused": np.zeros((), np.int8)}

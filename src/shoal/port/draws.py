@@ -1,0 +1,295 @@
+"""Draws from `self.np_random`: each as NumPy's `Generator` makes it, number by number, from the lane's own PCG64."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from shoal.port.numpy_calls import NumpyCalls
+from shoal.port.refusal import Cannot
+from shoal.port.values import (
+    F32,
+    INT,
+    NP_FLOAT,
+    NP_INT,
+    PY_FLOAT,
+    PY_INT,
+    Cells,
+    Const,
+    Dyn,
+    Kind,
+    Lst,
+    Mem,
+    Num,
+    Seq,
+    Value,
+    as_float,
+)
+
+WAY_OUT = "Use random, uniform, integers, normal, choice, exponential, poisson, binomial, permutation or shuffle."
+
+
+class Draws(NumpyCalls):
+    """How random numbers are followed."""
+
+    def draw(self, name: str, arguments: list[Value], named: dict[str, Value]) -> Value:
+        self.draws = True
+        method = getattr(self, f"draw_{name}", None)
+        if method is None:
+            raise Cannot(f"draws with .{name}(), which has no translation", WAY_OUT)
+        return method([self.simple(a) for a in arguments], {k: self.simple(v) for k, v in named.items()})
+
+    def given(self, arguments: list[Value], named: dict[str, Value], names: list[str], defaults: list[Any]) -> list[Value]:
+        """Arguments by position or name."""
+        unknown = named.keys() - set(names)
+        if unknown:
+            raise Cannot(f"draws with {', '.join(sorted(unknown))}=, which has no translation", WAY_OUT)
+        values = [Const(d) for d in defaults]
+        for k, value in enumerate(arguments):
+            values[k] = value  # type: ignore[call-overload]
+        for key, value in named.items():
+            values[names.index(key)] = value  # type: ignore[call-overload]
+        return list(values)
+
+    def many(self, size: Value, kind: Kind, one: Callable[[list[str]], str], like: list[Value] | None = None) -> Value:
+        """One number, or an array of them in order; `like` are parameters that may be arrays themselves."""
+        shape = self.draw_shape(size, like or [])
+        if shape is None:
+            return Num(self.temporary(one([])), Kind(kind.dtype, kind.weak))
+        if int(np.prod(shape)) <= 16:
+            exprs = [self.temporary(one([str(i) for i in at])) for at in np.ndindex(shape)]
+            return self.new_cells(exprs, shape, kind.dtype)
+        base = self.scratch(kind.dtype, shape)
+        target = Mem(base, shape, kind.dtype, [(k, "0", 1) for k in range(len(shape))])
+        self.loop(shape, lambda at: self.emit(f"{target.at(at)} = {one(at)}"))
+        return target
+
+    def draw_shape(self, size: Value, like: list[Value]) -> tuple[int, ...] | None:
+        if isinstance(size, Const) and size.value is None:
+            shapes = [self.known(self.shape(v)) for v in like]
+            return np.broadcast_shapes(*shapes) if any(shapes) else None
+        return self.sizes(size)
+
+    def parameter(self, value: Value) -> Callable[[list[str]], str]:
+        """An expression of a parameter at an index of what is drawn."""
+        value = self.array(value) if isinstance(value, Seq | Lst) else value
+        shape = self.shape(value)
+        if not shape:
+            number = self.hold(self.number(value))
+            text = as_float(number)  # type: ignore[arg-type]
+            return lambda at: text
+        flat = self.flat(value)
+        if len(flat) <= 16:
+
+            def small(at: list[str]) -> str:
+                own = tuple(0 if n == 1 else int(i) for n, i in zip(shape, at[len(at) - len(shape) :], strict=True))
+                number = flat[int(np.ravel_multi_index(own, shape))]
+                return as_float(number)
+
+            return small
+        return lambda at: self.at(value, at, shape).expr
+
+    # ------------------------------------------------------------------ distributions
+
+    def draw_random(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        (size,) = self.given(arguments, named, ["size"], [None])
+        return self.many(size, PY_FLOAT if self.is_none(size) else NP_FLOAT, lambda at: "pcg.random(s)")
+
+    def is_none(self, size: Value) -> bool:
+        return isinstance(size, Const) and size.value is None
+
+    def draw_uniform(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        low, high, size = self.given(arguments, named, ["low", "high", "size"], [0.0, 1.0, None])
+        low, high = (self.array(v) if isinstance(v, Seq | Lst) else v for v in (low, high))
+        a, b = self.parameter(low), self.parameter(high)
+        single = self.is_none(size) and not self.shape(low) and not self.shape(high)
+        return self.many(size, PY_FLOAT if single else NP_FLOAT, lambda at: f"pcg.uniform(s, {a(at)}, {b(at)})", [low, high])
+
+    def draw_normal(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        mean, deviation, size = self.given(arguments, named, ["loc", "scale", "size"], [0.0, 1.0, None])
+        mean, deviation = (self.array(v) if isinstance(v, Seq | Lst) else v for v in (mean, deviation))
+        a, b = self.parameter(mean), self.parameter(deviation)
+        self.inexact["exp and log of rare normal numbers"] = None
+        single = self.is_none(size) and not self.shape(mean) and not self.shape(deviation)
+        return self.many(size, PY_FLOAT if single else NP_FLOAT, lambda at: f"pcg.normal(s, {a(at)}, {b(at)})", [mean, deviation])
+
+    def draw_standard_normal(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        size, dtype = self.given(arguments, named, ["size", "dtype"], [None, None])
+        if not self.is_none(dtype) and np.dtype(dtype.value) == F32:  # type: ignore[attr-defined]
+            raise Cannot("draws normal numbers as float32", "Draw float64 and convert with .astype(np.float32).")
+        self.inexact["exp and log of rare normal numbers"] = None
+        return self.many(size, PY_FLOAT if self.is_none(size) else NP_FLOAT, lambda at: "pcg.standard_normal(s)")
+
+    def draw_exponential(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        scale, size = self.given(arguments, named, ["scale", "size"], [1.0, None])
+        a = self.parameter(scale)
+        self.inexact["exp and log of rare exponential numbers"] = None
+        single = self.is_none(size) and not self.shape(scale)
+        return self.many(size, PY_FLOAT if single else NP_FLOAT, lambda at: f"{a(at)} * pcg.standard_exponential(s)", [scale])
+
+    def draw_poisson(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        mean, size = self.given(arguments, named, ["lam", "size"], [1.0, None])
+        mean = self.array(mean) if isinstance(mean, Seq | Lst) else mean
+        a = self.parameter(mean)
+        single = self.is_none(size) and not self.shape(mean)
+        return self.many(size, PY_INT if single else NP_INT, lambda at: f"pcg.poisson(s, {a(at)})", [mean])
+
+    def draw_binomial(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        n, p, size = self.given(arguments, named, ["n", "p", "size"], [1, 0.5, None])
+        a, b = self.parameter(n), self.parameter(p)
+        single = self.is_none(size) and not self.shape(n) and not self.shape(p)
+        return self.many(size, PY_INT if single else NP_INT, lambda at: f"pcg.binomial(s, int({a(at)}), {b(at)})", [n, p])
+
+    def draw_integers(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        names = ["low", "high", "size", "dtype", "endpoint"]
+        low, high, size, dtype, endpoint = self.given(arguments, named, names, [None, None, None, np.int64, False])
+        wanted = self.dtype(dtype) or INT
+        if wanted.itemsize < 4 or wanted.kind != "i" and wanted != np.uint32:
+            raise Cannot(f"draws integers as {wanted}", "Draw np.int64, which is the default.")
+        if self.is_none(high):
+            low, high = Const(0), low
+        if any(self.shape(v) for v in (low, high)) or isinstance(low, Seq | Lst) or isinstance(high, Seq | Lst):
+            raise Cannot("draws integers between arrays of bounds", "Draw them one by one.")
+        a, b = self.hold(self.number(low)), self.hold(self.number(high))
+        more = 1 if isinstance(endpoint, Const) and endpoint.value else 0
+        texts = [f"int({n.expr})" if not n.kind.is_whole else n.expr for n in (a, b)]  # type: ignore[attr-defined]
+        count = texts[1] if texts[0] == "0" and not more else f"{texts[1]} - {texts[0]}" + (" + 1" if more else "")
+        if all(isinstance(v, Const) for v in (low, high)):
+            count = str(int(high.value) - int(low.value) + more)  # type: ignore[attr-defined]
+        text = f"pcg.below(s, {count})" if texts[0] == "0" else f"{texts[0]} + pcg.below(s, {count})"
+        plain = self.is_none(size) and wanted == INT
+        return self.many(size, NP_INT if plain else Kind(wanted), lambda at: text)
+
+    # ------------------------------------------------------------------ choosing
+
+    def draw_choice(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        names = ["a", "size", "replace", "p", "axis", "shuffle"]
+        a, size, replace, p, _, shuffle = self.given(arguments, named, names, [None, None, True, None, 0, True])
+        count, pick = self.population(a)
+        with_return = not isinstance(replace, Const) or bool(replace.value)
+        if not self.is_none(p):
+            if not with_return and not self.is_none(size):
+                raise Cannot("chooses without return by weights", "Choose one at a time.")
+            return self.weighted_choice(p, size, pick)
+        if self.is_none(size):
+            return pick(self.temporary(f"pcg.below(s, {count})"))
+        shape = self.sizes(size)
+        if with_return:
+            places = self.many(size, NP_INT, lambda at: f"pcg.below(s, {count})")
+        else:
+            if len(shape) != 1 or not isinstance(shuffle, Const) or not shuffle.value:
+                raise Cannot("chooses without return into several axes", "Choose into one.")
+            places = self.without_return(count, shape[0])
+        return self.picked(places, pick)
+
+    def population(self, a: Value) -> tuple[str, Callable[[str], Value]]:
+        """How many there are to choose from, and the one at a place."""
+        if isinstance(a, Seq) and all(isinstance(item, Const) for item in a.items):
+            a = Const([item.value for item in a.items])  # type: ignore[attr-defined]
+        if isinstance(a, Num) or (isinstance(a, Const) and np.ndim(a.value) == 0):
+            number = self.hold(self.number(a))
+            return number.expr, lambda at: Num(at, NP_INT)  # type: ignore[attr-defined]
+        if isinstance(a, Const):
+            array = np.asarray(a.value)
+            if array.dtype.kind in "biuf":
+                return str(len(array)), lambda at: self.constant_array_item(array, [Num(at, PY_INT)]) if array.ndim else a
+            return str(len(array)), lambda at: self.family_item(list(a.value), Num(at, PY_INT))
+        if isinstance(a, Lst):
+            length = self.temporary(a.length)
+            self.emit(f"assert {length} > 0")
+            return length, lambda at: self.strengthened(self.simple(self.item(a, at)))
+        array_value = self.array(a)
+        n = self.shape(array_value)[0]
+        memory = self.to_memory(array_value) if isinstance(array_value, Cells) else array_value
+        return (n.expr if isinstance(n, Dyn) else str(n)), lambda at: self.subscript(memory, [Num(at, PY_INT)])
+
+    def strengthened(self, value: Value) -> Value:
+        if isinstance(value, Num):
+            return Num(value.expr, Kind(value.kind.dtype))
+        if isinstance(value, Seq):
+            return self.array(value)
+        return value
+
+    def picked(self, places: Value, pick: Callable[[str], Value]) -> Value:
+        def element(at: Num) -> Num:
+            held = self.hold(at)
+            return self.number(pick(held.expr))  # type: ignore[attr-defined]
+
+        return self.elementwise(element, [places])
+
+    def weighted_choice(self, p: Value, size: Value, pick: Callable[[str], Value]) -> Value:
+        weights = self.numpy_call("cumsum", [self.array(p)], {}) if not isinstance(p, Const) else Const(np.cumsum(np.asarray(p.value, np.float64)))
+        if isinstance(weights, Const):
+            cumulated: Value = Const(weights.value / weights.value[-1])
+        else:
+            last = self.hold(self.subscript(weights, [Const(-1)]))
+            cumulated = self.binary(ast.Div(), weights, last)
+        if not self.is_none(size):
+            raise Cannot("chooses several by weights", "Choose one at a time.")
+        draw = Num(self.temporary("pcg.random(s)"), PY_FLOAT)
+        place = self.np_searchsorted([cumulated, draw], {"side": Const("right")})
+        return pick(self.temporary(self.number(place).expr))
+
+    def without_return(self, count: str, size: int) -> Mem:
+        """Floyd's choice of `size` of `count` places and a shuffle, as NumPy does up to 10,000 of them."""
+        base = self.scratch(INT, (size,))
+        self.emit(f"assert {count} >= {size} and {count} <= 10000")
+        j, k, value, seen, i = (self.unique(n) for n in ("j", "k", "value", "seen", "i"))
+        self.lines += [
+            f"for {k} in range({size}):",
+            f"    {j} = {count} - {size} + {k}",
+            f"    {value} = pcg.below(s, {j} + 1)",
+            f"    {seen} = False",
+            f"    for {i} in range({k}):",
+            f"        {seen} = {seen} or {base}[{i}] == {value}",
+            f"    {base}[{k}] = {j} if {seen} else {value}",
+        ]
+        target = Mem(base, (size,), INT, [(0, "0", 1)])
+        self.shuffle_memory(target)
+        return target
+
+    def shuffle_memory(self, target: Mem) -> None:
+        i, j, held, n = self.unique("i"), self.unique("j"), self.unique("held"), target.shape[0]
+        count = n.expr if isinstance(n, Dyn) else n
+        self.lines += [
+            f"for {i} in range({count} - 1):",
+            f"    {i}_back = {count} - 1 - {i}",
+            f"    {j} = pcg.below(s, {i}_back + 1)",
+            f"    {held} = {target.at([j])}",
+            f"    {target.at([j])} = {target.at([f'{i}_back'])}",
+            f"    {target.at([f'{i}_back'])} = {held}",
+        ]
+
+    def draw_shuffle(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        value = arguments[0]
+        if isinstance(value, Lst) and type(value.layout).__name__ == "NumL":
+            axes: list[Any] = [*value.prefix, (0, "0", 1)]
+            self.shuffle_memory(Mem(value.base, (Dyn(value.length, value.cap),), value.layout.kind.dtype, axes))
+            return Const(None)
+        if isinstance(value, Cells):
+            self.as_memory(value)
+        if isinstance(value, Seq) and value.is_list:
+            self.make_list_bounded(value)
+        if not isinstance(value, Mem) or len(value.shape) != 1:
+            raise Cannot("shuffles something that is not a list or array of numbers", "Shuffle indices: permutation(n).")
+        self.shuffle_memory(value)
+        return Const(None)
+
+    def draw_permutation(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        value = arguments[0]
+        if isinstance(value, Const) and np.ndim(value.value) == 0:
+            value = Const(np.arange(int(value.value)))
+        if isinstance(value, Num):
+            raise Cannot("permutes a number of things that varies", "Permute a fixed number.")
+        array = self.array(value)
+        if len(self.shape(array)) != 1:
+            raise Cannot("permutes rows", "Permute their indices: permutation(n).")
+        n, dtype = self.shape(array)[0], self.kind(array).dtype
+        base = self.scratch(dtype, (n.cap if isinstance(n, Dyn) else n,))
+        target = Mem(base, (n,), dtype, [(0, "0", 1)])
+        self.store_array(target, array)
+        self.shuffle_memory(target)
+        return target

@@ -1,0 +1,457 @@
+"""How values are stored: in columns of a lane's record, or in variables. One tree of layouts serves both.
+
+A layout knows its fields, how to read them as a value, and how an attribute of the original becomes their contents.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from shoal.port.refusal import Cannot
+from shoal.port.values import (
+    BOOL,
+    INT,
+    Cells,
+    Const,
+    DictV,
+    Either,
+    F32,
+    Fam,
+    Generator,
+    Kind,
+    Lst,
+    Maybe,
+    Mem,
+    Num,
+    Obj,
+    Opaque,
+    Seq,
+    Value,
+    joined,
+    kind_of,
+    literal,
+    rounds_otherwise,
+)
+
+SMALL = 16
+"""Arrays of up to so many elements are single variables, until somebody asks for an element by a number that varies."""
+Index = tuple[str, ...]
+Columns = dict[str, tuple[np.dtype, tuple[int, ...]]]
+
+
+def spot(name: str, index: Index) -> str:
+    """The location of a leaf."""
+    return f"{name}[{', '.join(index)}]" if index else name
+
+
+@dataclass(frozen=True)
+class NumL:
+    """A number."""
+
+    kind: Kind
+
+    def columns(self, name: str, dims: tuple[int, ...] = ()) -> Columns:
+        return {name: (self.kind.dtype, dims)}
+
+    def read(self, name: str, index: Index = ()) -> Value:
+        return Num(spot(name, index), self.kind)
+
+    def export(self, x: Any, name: str) -> dict[str, Any]:
+        return {name: np.asarray(x)}
+
+
+@dataclass(frozen=True)
+class EitherL:
+    """A number of one of two types; a bool beside it says which."""
+
+    first: Kind
+    second: Kind
+
+    def columns(self, name: str, dims: tuple[int, ...] = ()) -> Columns:
+        return {name: (np.dtype(np.float64), dims), f"{name}_second": (BOOL, dims)}
+
+    def read(self, name: str, index: Index = ()) -> Value:
+        at = spot(name, index)
+        return Either(spot(f"{name}_second", index), Num(at, self.first), Num(at, self.second))
+
+    def export(self, x: Any, name: str) -> dict[str, Any]:
+        return {name: np.float64(x), f"{name}_second": kind_of(x) == self.second}
+
+
+@dataclass(frozen=True)
+class ConstL:
+    """Always the same."""
+
+    value: Any
+
+    def columns(self, name: str, dims: tuple[int, ...] = ()) -> Columns:
+        return {}
+
+    def read(self, name: str, index: Index = ()) -> Value:
+        return Const(self.value)
+
+    def export(self, x: Any, name: str) -> dict[str, Any]:
+        return {}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ConstL) and same(self.value, other.value)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@dataclass(frozen=True)
+class FamL:
+    """One of some constants, stored as its number."""
+
+    options: tuple[Any, ...]
+
+    def columns(self, name: str, dims: tuple[int, ...] = ()) -> Columns:
+        return {name: (np.dtype(np.int32), dims)}
+
+    def read(self, name: str, index: Index = ()) -> Value:
+        return Fam(list(self.options), spot(name, index))
+
+    def export(self, x: Any, name: str) -> dict[str, Any]:
+        for k, option in enumerate(self.options):
+            if same(option, x):
+                return {name: np.int32(k)}
+        raise Cannot(f"is {x!r}, which was not seen before")
+
+
+@dataclass(frozen=True)
+class SeqL:
+    """A tuple or a list of fixed length."""
+
+    items: tuple[Any, ...]
+    is_list: bool = False
+
+    def columns(self, name: str, dims: tuple[int, ...] = ()) -> Columns:
+        return {c: f for k, item in enumerate(self.items) for c, f in item.columns(f"{name}_{k}", dims).items()}
+
+    def read(self, name: str, index: Index = ()) -> Value:
+        return Seq([item.read(f"{name}_{k}", index) for k, item in enumerate(self.items)], self.is_list)
+
+    def export(self, x: Any, name: str) -> dict[str, Any]:
+        parts = [item.export(v, f"{name}_{k}") for k, (item, v) in enumerate(zip(self.items, x, strict=True))]
+        return {key: value for part in parts for key, value in part.items()}
+
+
+@dataclass(frozen=True)
+class DictL:
+    """A dict with fixed keys."""
+
+    items: tuple[tuple[Any, Any], ...]
+
+    def columns(self, name: str, dims: tuple[int, ...] = ()) -> Columns:
+        return {
+            c: f for k, (_, item) in enumerate(self.items) for c, f in item.columns(f"{name}_{k}", dims).items()
+        }
+
+    def read(self, name: str, index: Index = ()) -> Value:
+        return DictV({key: item.read(f"{name}_{k}", index) for k, (key, item) in enumerate(self.items)}, -1)
+
+    def export(self, x: Any, name: str) -> dict[str, Any]:
+        parts = [item.export(x[key], f"{name}_{k}") for k, (key, item) in enumerate(self.items)]
+        return {key: value for part in parts for key, value in part.items()}
+
+
+@dataclass(frozen=True)
+class ArrL:
+    """An array of fixed shape: single variables, or memory."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    memory: bool
+
+    def columns(self, name: str, dims: tuple[int, ...] = ()) -> Columns:
+        if self.memory or dims:
+            return {name: (self.dtype, (*dims, *self.shape))}
+        return {f"{name}_{k}": (self.dtype, ()) for k in range(int(np.prod(self.shape)))}
+
+    def read(self, name: str, index: Index = ()) -> Value:
+        if self.memory or index:
+            axes: list[Any] = [*index, *[(k, "0", 1) for k in range(len(self.shape))]]
+            return Mem(name, self.shape, self.dtype, axes)
+        return Cells(self.shape, self.dtype, [f"{name}_{k}" for k in range(int(np.prod(self.shape)))], owned=True)
+
+    def export(self, x: Any, name: str) -> dict[str, Any]:
+        array = np.asarray(x)
+        if self.memory:
+            return {name: array}
+        return {f"{name}_{k}": part for k, part in enumerate(array.reshape(-1))}
+
+
+@dataclass(frozen=True)
+class ListL:
+    """A list or a set of up to `cap` items of one layout."""
+
+    item: Any
+    cap: int
+    is_set: bool = False
+
+    def columns(self, name: str, dims: tuple[int, ...] = ()) -> Columns:
+        return {f"{name}_len": (INT, dims), **self.item.columns(name, (*dims, self.cap))}
+
+    def read(self, name: str, index: Index = ()) -> Value:
+        return Lst(self.item, name, spot(f"{name}_len", index), self.cap, index, self.is_set)
+
+    def export(self, x: Any, name: str) -> dict[str, Any]:
+        items = sorted(x) if self.is_set else list(x)
+        if len(items) > self.cap:
+            raise Cannot(f"has {len(items)} items; at most {self.cap} were seen before")
+        columns = self.item.columns(name, (self.cap,))
+        packed = {c: np.zeros(shape, dtype) for c, (dtype, shape) in columns.items()}
+        for k, item in enumerate(items):
+            for column, part in whole_export(self.item, item, name).items():
+                packed[column][k] = part
+        return {f"{name}_len": np.int64(len(items)), **packed}
+
+
+def whole_export(layout: Any, x: Any, name: str) -> dict[str, Any]:
+    """As `export`, with arrays in one piece, as they are inside lists."""
+    return replace(layout, memory=True).export(x, name) if isinstance(layout, ArrL) else layout.export(x, name)
+
+
+@dataclass(frozen=True)
+class MaybeL:
+    """None, or something."""
+
+    inner: Any
+
+    def columns(self, name: str, dims: tuple[int, ...] = ()) -> Columns:
+        return {f"{name}_none": (BOOL, dims), **self.inner.columns(name, dims)}
+
+    def read(self, name: str, index: Index = ()) -> Value:
+        return Maybe(spot(f"{name}_none", index), self.inner.read(name, index))
+
+    def export(self, x: Any, name: str) -> dict[str, Any]:
+        return {f"{name}_none": x is None, **({} if x is None else self.inner.export(x, name))}
+
+
+@dataclass(frozen=True, eq=False)
+class ObjL:
+    """An object: a layout for every attribute. `example` is the object that was looked at."""
+
+    attributes: dict[str, Any]
+    example: Any
+
+    def columns(self, name: str, dims: tuple[int, ...] = ()) -> Columns:
+        stem = f"{name}_" if name else ""
+        return {c: f for a, item in self.attributes.items() for c, f in item.columns(stem + tidy(a), dims).items()}
+
+    def read(self, name: str, index: Index = ()) -> Value:
+        return Obj(self, name, index)
+
+    def export(self, x: Any, name: str) -> dict[str, Any]:
+        stem = f"{name}_" if name else ""
+        parts = [item.export(attribute(x, a), stem + tidy(a)) for a, item in self.attributes.items()]
+        return {key: value for part in parts for key, value in part.items()}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ObjL) and type(self.example) is type(other.example) and (
+            self.attributes == other.attributes
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@dataclass(frozen=True)
+class RngL:
+    """The environment's generator, which every lane keeps in the fields of `pcg`."""
+
+    def columns(self, name: str, dims: tuple[int, ...] = ()) -> Columns:
+        return {}
+
+    def read(self, name: str, index: Index = ()) -> Value:
+        return Generator()
+
+    def export(self, x: Any, name: str) -> dict[str, Any]:
+        return {}
+
+
+@dataclass(frozen=True)
+class OpaqueL:
+    """Kept by the original and read by nothing that is compiled."""
+
+    why: str
+
+    def columns(self, name: str, dims: tuple[int, ...] = ()) -> Columns:
+        return {}
+
+    def read(self, name: str, index: Index = ()) -> Value:
+        return Opaque(self.why)
+
+    def export(self, x: Any, name: str) -> dict[str, Any]:
+        return {}
+
+
+def attribute(x: Any, name: str) -> Any:
+    """An attribute as it is stored, without running a property."""
+    held = getattr(x, "__dict__", {})
+    return held[name] if name in held else getattr(x, name, None)
+
+
+def tidy(name: str) -> str:
+    """An attribute's name as a field's."""
+    plain = name.lstrip("_") or "attribute"
+    clash = hasattr(np.record, plain) or plain in ("s", "p", "rng", "out", "action")
+    return f"{plain}_" if clash else plain
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two constants are the same in type and value."""
+    if a is b:
+        return True
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return type(a) is type(b) and a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+    if isinstance(a, str) and isinstance(b, str):
+        return str(a) == str(b)
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, tuple | list):
+        return len(a) == len(b) and all(map(same, a, b))
+    try:
+        return bool(a == b) or (a != a and b != b)
+    except Exception:  # somebody's own comparison
+        return False
+
+
+# ---------------------------------------------------------------------- from values to layouts
+
+
+def layout_of(value: Value) -> Any:
+    """How a value of the translator would be stored."""
+    if isinstance(value, Num):
+        return NumL(value.kind)
+    if isinstance(value, Either):
+        return EitherL(value.first.kind, value.second.kind)
+    if isinstance(value, Const):
+        return layout_of_const(value.value)
+    if isinstance(value, Seq):
+        return SeqL(tuple(layout_of(item) for item in value.items), value.is_list)
+    if isinstance(value, Fam):
+        return FamL(tuple(value.options))
+    if isinstance(value, Cells):
+        return ArrL(value.shape, value.dtype, False)
+    if isinstance(value, Mem) and all(isinstance(n, int) for n in value.shape):
+        return ArrL(value.shape, value.dtype, True)
+    if isinstance(value, Mem):
+        return ListL(NumL(Kind(value.dtype)), value.shape[0].cap)
+    if isinstance(value, Lst):
+        return ListL(value.layout, value.cap, value.is_set)
+    if isinstance(value, Maybe):
+        return MaybeL(layout_of(value.value))
+    if isinstance(value, DictV):
+        return DictL(tuple((key, layout_of(item)) for key, item in value.items.items()))
+    if isinstance(value, Obj):
+        return value.layout
+    if isinstance(value, Generator):
+        return RngL()
+    return OpaqueL(getattr(value, "why", f"is a {type(value).__name__}"))
+
+
+def layout_of_const(x: Any) -> Any:
+    if isinstance(x, enum.Enum) and not isinstance(x, int):
+        return ConstL(x)
+    if isinstance(x, bool | int | float | np.bool_ | np.integer | np.floating):
+        return NumL(kind_of(x))
+    if isinstance(x, np.ndarray) and x.dtype.kind in "biuf":
+        return ArrL(x.shape, x.dtype, x.size > SMALL)
+    if isinstance(x, tuple | list):
+        return SeqL(tuple(layout_of_const(item) for item in x), isinstance(x, list))
+    return ConstL(x)
+
+
+def join(a: Any, b: Any) -> Any:
+    """A layout that can hold what either holds."""
+    if a == b:
+        return a
+    if isinstance(a, NumL) and isinstance(b, NumL):
+        if rounds_otherwise(a.kind, b.kind):
+            return EitherL(a.kind, b.kind)
+        return NumL(joined(a.kind, b.kind))
+    if isinstance(a, EitherL | NumL) and isinstance(b, EitherL | NumL):
+        return _join_either(a, b)
+    none_a, none_b = (isinstance(x, ConstL) and x.value is None for x in (a, b))
+    if none_a or isinstance(a, MaybeL) or none_b or isinstance(b, MaybeL):
+        inner = [x.inner if isinstance(x, MaybeL) else x for x in (a, b) if not (isinstance(x, ConstL) and x.value is None)]
+        if any(isinstance(x, OpaqueL) for x in inner):
+            return OpaqueL("is None or something that cannot be stored")
+        return MaybeL(inner[0] if len(inner) == 1 else join(*inner))
+    if isinstance(a, ConstL | FamL) and isinstance(b, ConstL | FamL):
+        options = list(a.options if isinstance(a, FamL) else [a.value])
+        for option in b.options if isinstance(b, FamL) else [b.value]:
+            if not any(same(option, known) for known in options):
+                options.append(option)
+        return FamL(tuple(options))
+    if isinstance(a, SeqL) and isinstance(b, SeqL) and len(a.items) == len(b.items):
+        return SeqL(tuple(map(join, a.items, b.items)), a.is_list)
+    if isinstance(a, ArrL) and isinstance(b, ArrL) and a.shape == b.shape:
+        if a.dtype != b.dtype:
+            raise Cannot(f"is now an array of {a.dtype}, now of {b.dtype}", "Give it one dtype everywhere.")
+        return ArrL(a.shape, a.dtype, a.memory or b.memory)
+    if isinstance(a, ListL | SeqL) and isinstance(b, ListL | SeqL):
+        return _join_lists(a, b)
+    if isinstance(a, DictL) and isinstance(b, DictL) and [k for k, _ in a.items] == [k for k, _ in b.items]:
+        return DictL(tuple((k, join(x, y)) for (k, x), (_, y) in zip(a.items, b.items, strict=True)))
+    if isinstance(a, ObjL) and isinstance(b, ObjL) and type(a.example) is type(b.example):
+        names = {**a.attributes, **b.attributes}
+        both = {n: join(a.attributes.get(n, b.attributes.get(n)), b.attributes.get(n, a.attributes.get(n))) for n in names}
+        return ObjL(both, a.example)
+    if isinstance(a, OpaqueL) or isinstance(b, OpaqueL):
+        return a if isinstance(a, OpaqueL) else b
+    raise Cannot(
+        f"is now {describe(a)}, now {describe(b)}", "Keep one type and one shape in each variable and attribute."
+    )
+
+
+def _join_either(a: Any, b: Any) -> Any:
+    kinds = [k for x in (a, b) for k in ((x.first, x.second) if isinstance(x, EitherL) else (x.kind,))]
+    narrow = [k for k in kinds if k.dtype == F32 and not k.weak]
+    wide = [k for k in kinds if k not in narrow]
+    total = wide[0]
+    for kind in wide[1:]:
+        total = joined(total, kind)
+    first = a.first if isinstance(a, EitherL) else b.first
+    return EitherL(narrow[0], total) if first in narrow else EitherL(total, narrow[0])
+
+
+def _join_lists(a: Any, b: Any) -> Any:
+    items = [x.item if isinstance(x, ListL) else i for x in (a, b) for i in (x.items if isinstance(x, SeqL) else [0])]
+    item = items[0] if items else NumL(Kind(INT, True))
+    for other in items[1:]:
+        item = join(item, other)
+    cap = max(x.cap if isinstance(x, ListL) else len(x.items) for x in (a, b))
+    return ListL(item, max(cap, 1), any(isinstance(x, ListL) and x.is_set for x in (a, b)))
+
+
+def describe(layout: Any) -> str:
+    """A layout in a few words."""
+    if isinstance(layout, NumL):
+        return f"a {'Python' if layout.kind.weak else 'NumPy'} {layout.kind.dtype}"
+    if isinstance(layout, ArrL):
+        return f"an array of {layout.dtype} of shape {layout.shape}"
+    if isinstance(layout, SeqL):
+        return f"a {'list' if layout.is_list else 'tuple'} of {len(layout.items)}"
+    if isinstance(layout, ListL):
+        return f"a {'set' if layout.is_set else 'list'} of up to {layout.cap} items"
+    if isinstance(layout, FamL):
+        return f"one of {', '.join(map(repr, layout.options[:6]))}"
+    if isinstance(layout, ConstL):
+        return repr(layout.value)[:60]
+    if isinstance(layout, MaybeL):
+        return f"None or {describe(layout.inner)}"
+    if isinstance(layout, ObjL):
+        return f"a {type(layout.example).__name__}"
+    if isinstance(layout, DictL):
+        return f"a dict of {len(layout.items)}"
+    return getattr(layout, "why", type(layout).__name__)
+
+
+def zero_of(dtype: np.dtype) -> str:
+    """What a variable of this type holds before anything is known."""
+    return literal(dtype.type(0))

@@ -1,0 +1,210 @@
+"""From an environment to a proven kernel: watch, translate, compile, prove; and what was proven is kept.
+
+What is kept is known by a digest of the class, its constants and our own source; it counts as long as every file that
+the translation read is unchanged.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from shoal.errors import KernelWarning
+from shoal.port.lanes import PortedKernel
+from shoal.port.layouts import describe
+from shoal.port.module import digest, load_kernel, port_folder, write_module
+from shoal.port.proof import Proof, prove
+from shoal.port.watch import is_helper, unwrap, watch
+from shoal.port.writer import Source, translate
+from shoal.vector.kernel import KernelBatch
+
+MEASURED_LANES = 1024
+
+
+@dataclass(frozen=True)
+class Ported:
+    """A proven kernel, and what is known about it."""
+
+    name: str
+    path: Path
+    """The module of the kernel."""
+    proof: Proof
+    notes: list[str]
+    inexact: list[str]
+    reached: list[str]
+    attributes: dict[str, str]
+    """What became of every attribute, in words."""
+    factor: float
+    """Steps per CPU-second of 1,024 compiled lanes against those of the original in a loop."""
+    tolerance: float
+    seconds: float
+    """What watching, translating, compiling and proving took."""
+
+    def kernel(self) -> type[PortedKernel]:
+        """The kernel's class."""
+        return load_kernel(self.path, self.name)
+
+
+def port(make: Callable[[], gym.Env], tolerance: float = 0.0, announce: bool = True) -> Ported:
+    """The kernel of an environment: the one that was proven before, or a new one.
+
+    `PortError` if it cannot be translated or differs from the original by more than `tolerance` (relative, beyond the
+    last digits that depend on the machine).
+    """
+    env = make()
+    key = key_of(env, tolerance)
+    known = recall(key)
+    if known is not None:
+        return known
+    start, cpu = time.perf_counter(), time.process_time()
+    name = re.sub(r"\W", "", type(env.unwrapped).__name__) or "Environment"
+    say = _say if announce else _quiet
+    say(f"compiling {name} from its class, once: watching")
+    watched = watch(env)
+    say(", translating")
+    source = translate(watched, name)
+    path = port_folder() / f"{name}_{digest(source.text, source.tables)}.py"
+    write_module(source, path)
+    kernel = load_kernel(path, name)
+    say(", compiling and proving\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", KernelWarning)  # what looks like a mistake is the original's own way
+        proof = prove(make, kernel, source, tolerance)
+    factor = measured_factor(make, kernel)
+    last = f", largest difference {proof.ulps:.0f} units in the last place of {proof.where}" if proof.where else ", bit for bit"
+    say(f"{name}: {proof.steps:,} steps of {proof.episodes:,} episodes equal the original's{last} ")
+    say(f"({time.perf_counter() - start:.1f} s, {time.process_time() - cpu:.1f} s of CPU)\n")
+    made = Ported(
+        name, path, proof, source.notes, source.inexact, source.reached, attribute_words(source), factor, tolerance,
+        time.process_time() - cpu,
+    )  # fmt: skip
+    remember(key, made, source.files)
+    return made
+
+
+def _say(text: str) -> None:
+    print(text, end="", file=sys.stderr, flush=True)
+
+
+def _quiet(text: str) -> None:
+    pass
+
+
+def attribute_words(source: Source) -> dict[str, str]:
+    """`constant 9.8`, `state: an array of float64 of shape (4,)`, `ignored: ...` for every attribute."""
+    words: dict[str, str] = {}
+    for name, layout in source.layout.attributes.items():
+        kind = type(layout).__name__
+        if kind == "ConstL":
+            words[name] = f"constant {describe(layout)}"
+        elif kind == "RngL":
+            words[name] = "random numbers: NumPy's PCG64 in every lane"
+        elif kind == "OpaqueL":
+            words[name] = f"ignored: {layout.why}"
+        elif kind == "VarL":
+            words[name] = f"state: {' or '.join(map(describe, layout.options))}"
+        else:
+            words[name] = f"state: {describe(layout)}"
+    return words
+
+
+def measured_factor(make: Callable[[], gym.Env], kernel: type[PortedKernel]) -> float:
+    """How many times more steps per CPU-second compiled lanes make than the original in a loop."""
+    env = make()
+    env.action_space.seed(0)
+    env.reset(seed=0)
+    actions = [env.action_space.sample() for _ in range(64)]
+    start, count = time.process_time(), 0
+    while count < 2000 and time.process_time() - start < 0.3:
+        _, _, terminated, truncated, _ = env.step(actions[count % 64])
+        if terminated or truncated:
+            env.reset()
+        count += 1
+    original = count / max(time.process_time() - start, 1e-9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", KernelWarning)
+        batch = KernelBatch(kernel, MEASURED_LANES, num_threads=1, copy=False)
+    batch.reset(seed=0)
+    batch.action_space.seed(0)
+    rows = [batch.action_space.sample() for _ in range(8)]
+    batch.step(rows[0])
+    start, count = time.process_time(), 0
+    while count < 400 and time.process_time() - start < 0.3:
+        batch.step(rows[count % 8])
+        count += 1
+    compiled = count * MEASURED_LANES / max(time.process_time() - start, 1e-9)
+    batch.close()
+    return compiled / original
+
+
+# ---------------------------------------------------------------------- what is kept
+
+
+def key_of(env: gym.Env, tolerance: float) -> str:
+    """A digest of the class, its constants and our own source."""
+    base, limit = unwrap(env)
+    cls = type(base)
+    sha = hashlib.sha256(f"{cls.__module__} {cls.__qualname__} {limit} {tolerance} {np.__version__}".encode())
+    _feed(sha, {k: v for k, v in vars(base).items() if "np_random" not in k}, 0)
+    for file in sorted(Path(__file__).parent.glob("*.py")):
+        sha.update(file.read_bytes())
+    return sha.hexdigest()[:20]
+
+
+def _feed(sha: Any, x: Any, depth: int) -> None:
+    """Everything about `x` that a translation could fold into code."""
+    sha.update(type(x).__name__.encode())
+    if isinstance(x, np.ndarray):
+        sha.update(f"{x.dtype} {x.shape}".encode() + x.tobytes())
+    elif isinstance(x, str | bytes | int | float | bool | np.generic | type(None)):
+        sha.update(repr(x).encode())
+    elif depth > 8:
+        return
+    elif isinstance(x, dict):
+        for key, value in x.items():
+            sha.update(repr(key).encode())
+            _feed(sha, value, depth + 1)
+    elif isinstance(x, list | tuple):
+        for item in x:
+            _feed(sha, item, depth + 1)
+    elif isinstance(x, set | frozenset | gym.Space):
+        sha.update((repr(sorted(x)) if isinstance(x, set | frozenset) else repr(x)).encode())
+    elif is_helper(x):
+        _feed(sha, vars(x), depth + 1)
+
+
+def _file_digest(path: str) -> str:
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
+def remember(key: str, made: Ported, files: list[str]) -> None:
+    """Keep what was proven."""
+    record = {**asdict(made), "path": str(made.path), "files": {file: _file_digest(file) for file in files}}
+    (port_folder() / f"{key}.json").write_text(json.dumps(record, indent=1))
+
+
+def recall(key: str) -> Ported | None:
+    """What was proven before, if nothing that it was made from has changed."""
+    path = port_folder() / f"{key}.json"
+    try:
+        record = json.loads(path.read_text())
+        files = record.pop("files")
+        if any(_file_digest(file) != known for file, known in files.items()) or not Path(record["path"]).exists():
+            return None
+        return Ported(**{**record, "path": Path(record["path"]), "proof": Proof(**record["proof"])})
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,270 @@
+"""The proof: the compiled lanes replayed against the original class, step by step, from the original's own state.
+
+Every observation, reward, flag, info and attribute is compared, bit for bit. Where functions are reached whose last digit
+depends on the machine (sine, exponentials, dot products), floats may differ by four units in the last place.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.vector import AutoresetMode
+
+from shoal.errors import KernelError
+from shoal.port.lanes import PortedKernel
+from shoal.port.layouts import ObjL
+from shoal.port.pcg import FIELDS, words_of
+from shoal.port.refusal import Cannot, PortError
+from shoal.port.watch import actions_of, unwrap
+from shoal.port.writer import Source
+from shoal.trees import leaf_paths
+from shoal.vector.kernel import KernelBatch
+
+LANES = 16
+STEPS = 400
+BUDGET_S = 12.0
+ULPS = 4
+
+
+@dataclass
+class Proof:
+    """What was compared, and the largest difference in units in the last place."""
+
+    steps: int
+    episodes: int
+    ulps: float
+    where: str
+    """Which value differed most; empty if nothing did."""
+
+
+def prove(
+    make: Callable[[], gym.Env], kernel: type[PortedKernel], source: Source, tolerance: float, steps: int = STEPS
+) -> Proof:
+    """Replay; `PortError` for the first difference beyond what is allowed."""
+    return _Replay(make, kernel, source, tolerance).run(steps)
+
+
+class _Replay:
+    def __init__(self, make: Callable[[], gym.Env], kernel: type[PortedKernel], source: Source, tolerance: float) -> None:
+        self._source, self._tolerance = source, tolerance
+        self._ulps = ULPS if source.inexact else 0
+        self._envs = [make() for _ in range(LANES)]
+        self._twin = make()
+        self._bases = [unwrap(env)[0] for env in self._envs]
+        self._layout: ObjL = source.layout
+        self._batch = KernelBatch(kernel, LANES, autoreset_mode=AutoresetMode.DISABLED, num_threads=1)
+        self._actions = [actions_of(env.action_space, np.random.default_rng(k)) for k, env in enumerate(self._envs)]
+        self._batch.reset(seed=0)  # the whole once, before lanes are reset by themselves
+        self._lengths = np.zeros(LANES, np.int64)
+        self._proof = Proof(0, 0, 0.0, "")
+
+    def run(self, steps: int) -> Proof:
+        seeds = [1000 + k for k in range(LANES)]
+        with np.errstate(all="ignore"):
+            self._same_twice(seeds[0])
+            self._reset(np.ones(LANES, np.bool_), seeds, seeded=True)
+            deadline = time.thread_time() + BUDGET_S
+            for t in range(steps):
+                ended = self._step(t)
+                if ended.any():
+                    seeds = [seed + 1000 for seed in seeds]
+                    self._reset(ended, seeds, seeded=t % 2 == 0)
+                if time.thread_time() > deadline and t >= 50:
+                    break
+        self._batch.close()
+        return self._proof
+
+    def _same_twice(self, seed: int) -> None:
+        """An environment whose episodes are not repeated by their seed cannot be compared with anything."""
+        first, second = self._envs[0], self._twin
+        rows = []
+        for env in (first, second):
+            actions = actions_of(env.action_space, np.random.default_rng(7))
+            out = [env.reset(seed=seed)[0]]
+            for _ in range(60):
+                obs, reward, terminated, truncated, _ = env.step(next(actions))
+                out += [obs, reward, terminated, truncated]
+                if terminated or truncated:
+                    break
+            rows.append(out)
+        if repr(rows[0]) != repr(rows[1]):
+            raise PortError(
+                f"{self._source.name} gives different episodes for the same seed and actions, so nothing can be compared. "
+                "Draw every random number from self.np_random, and keep no state outside the environment."
+            )
+
+    # ------------------------------------------------------------------ moving both
+
+    def _reset(self, which: np.ndarray, seeds: list[int], seeded: bool) -> None:
+        if self._proof.episodes:  # before its first reset an environment may have attributes of any type
+            self._copy_state()
+        lanes = np.flatnonzero(which)
+        results = {}
+        for lane in lanes:
+            results[lane] = self._envs[lane].reset(seed=seeds[lane] if seeded else None)
+        given: list[int | None] = [seeds[k] if seeded and which[k] else None for k in range(LANES)]
+        try:
+            obs, info = self._batch.reset(seed=given if seeded else None, options={"reset_mask": which})
+        except KernelError as error:
+            raise PortError(f"The compiled reset of {self._source.name} stops where the original does not: {error}") from error
+        for lane in lanes:
+            own_obs, own_info = results[lane]
+            self._lengths[lane] = 0
+            self._compare(lane, "reset", obs, own_obs, info, own_info)
+        self._proof.episodes += len(lanes)
+
+    def _step(self, t: int) -> np.ndarray:
+        self._copy_state()
+        actions = [next(a) for a in self._actions]
+        results = [env.step(action) for env, action in zip(self._envs, actions, strict=True)]
+        try:
+            obs, reward, terminated, truncated, info = self._batch.step(_stacked(actions, self._batch.action_space))
+        except KernelError as error:
+            raise PortError(f"The compiled step of {self._source.name} stops where the original does not: {error}") from error
+        for lane, (own_obs, own_reward, own_terminated, own_truncated, own_info) in enumerate(results):
+            self._lengths[lane] += 1
+            ended = bool(own_terminated), bool(own_truncated) and not bool(own_terminated)
+            self._equal(lane, "terminated", np.asarray(terminated[lane]), np.asarray(ended[0]))
+            self._equal(lane, "truncated", np.asarray(truncated[lane]), np.asarray(ended[1]))
+            self._equal(lane, "reward", np.asarray(reward[lane]), np.asarray(np.float32(own_reward)))
+            self._compare(lane, "step", obs, own_obs, info, own_info)
+        self._proof.steps += LANES
+        return np.array([bool(r[2] or r[3]) for r in results])
+
+    def _copy_state(self) -> None:
+        """Put the originals' own state into the lanes."""
+        columns: dict[str, list[Any]] = {}
+        for base in self._bases:
+            for name, value in self._state_of(base).items():
+                columns.setdefault(name, []).append(value)
+        state = self._batch.lane_state
+        for name, values in columns.items():
+            if len(values) == LANES:
+                state[name][...] = np.asarray(values).reshape(state[name].shape)
+            else:  # None in some lanes
+                for lane, base in enumerate(self._bases):
+                    own = self._state_of(base)
+                    if name in own:
+                        state[name][lane] = own[name]
+        if "elapsed_steps" in (self._batch.kernel.state.names or ()):
+            state["elapsed_steps"][...] = self._lengths
+        if "started" in (self._batch.kernel.state.names or ()):
+            state["started"][...] = True
+
+    def _state_of(self, base: gym.Env) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for name, item in self._layout.attributes.items():
+            if not hasattr(base, name):
+                continue
+            try:
+                found |= ObjL({name: item}, base).export(base, "")
+            except Cannot as cannot:
+                raise PortError(f"{self._source.name}.{name} {cannot.reason}. {cannot.instead}") from None
+        if self._source.draws:
+            found |= words_of(base.np_random)
+        return found
+
+    # ------------------------------------------------------------------ comparing
+
+    def _compare(self, lane: int, moment: str, obs: Any, own_obs: Any, info: Any, own_info: dict[str, Any]) -> None:
+        self._moment = moment
+        shown = dict(leaf_paths(_row(obs, lane)))
+        original = dict(leaf_paths(_as_tree(own_obs, self._source.space)))
+        for path, leaf in shown.items():
+            own = np.asarray(original[path])
+            self._equal(lane, f"observation{path or ''}", np.asarray(leaf), own.astype(leaf.dtype).reshape(np.shape(leaf)))
+        final = info.get("final_info") if moment == "step" and "final_info" in info else None
+        for key in self._source.infos:
+            if key in own_info:
+                values = final[key] if final is not None and key in final and self._ended(info, lane) else info.get(key)
+                if values is not None:
+                    leaf = np.asarray(values[lane])
+                    self._equal(lane, f"info[{key!r}]", leaf, np.asarray(own_info[key]).astype(leaf.dtype))
+        state, own_state = self._batch.lane_state, self._state_of(self._bases[lane])
+        scales = self._scales(self._bases[lane])
+        for name, value in own_state.items():
+            column = np.asarray(state[name][lane])
+            if f"{name}_len" in own_state:  # what lies beyond the end of a list means nothing
+                count = int(own_state[f"{name}_len"])
+                column, value = column[:count], np.asarray(value)[:count]
+            self._equal(lane, self._told(name), column, np.asarray(value).astype(column.dtype), scales.get(name, 0.0))
+
+    def _scales(self, base: gym.Env) -> dict[str, float]:
+        """The largest number of the attribute that each column belongs to: last places are counted from there."""
+        scales: dict[str, float] = {}
+        for name, item in self._layout.attributes.items():
+            if not hasattr(base, name):
+                continue
+            columns = ObjL({name: item}, base).export(base, "")
+            floats = [np.abs(v).max() for v in map(np.asarray, columns.values()) if v.dtype.kind == "f" and v.size]
+            scales |= dict.fromkeys(columns, float(max(floats, default=0.0)))
+        return scales
+
+    def _ended(self, info: Any, lane: int) -> bool:
+        mask = info.get("_final_info")
+        return bool(mask[lane]) if mask is not None else False
+
+    def _told(self, column: str) -> str:
+        return "the random generator" if column in FIELDS else f"self.{column}"
+
+    def _equal(self, lane: int, what: str, ours: np.ndarray, theirs: np.ndarray, scale: float = 0.0) -> None:
+        if ours.dtype.kind != "f":
+            different = ours != theirs
+            if not different.any():
+                return
+            units = np.inf
+        else:
+            same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
+            if same.all():
+                return
+            close = np.abs(ours - theirs) <= self._tolerance * np.maximum(1.0, np.abs(theirs))
+            different = ~same & ~(close if self._tolerance else np.zeros_like(same))
+            spacing = np.spacing(np.maximum(np.maximum(np.abs(ours), np.abs(theirs)), scale).astype(ours.dtype))
+            distance = np.where(same, 0.0, np.abs(ours.astype(np.float64) - theirs.astype(np.float64)) / spacing)
+            units = float(np.max(distance))
+            if units > self._proof.ulps:
+                self._proof.ulps, self._proof.where = units, what
+            if units <= self._ulps or not different.any():
+                return
+        at = tuple(np.argwhere(np.atleast_1d(different))[0]) if np.ndim(different) else ()
+        ours_one, theirs_one = (np.atleast_1d(a)[at] if at else a for a in (ours, theirs))
+        raise PortError(
+            f"{self._source.name} compiled differs from the original: {what}{list(map(int, at)) if np.ndim(ours) else ''} after "
+            f"step {int(self._lengths[lane])} of an episode is {ours_one!r} compiled and {theirs_one!r} in the original "
+            f"({self._place(what)}), {units:.3g} units in the last place apart. Pass tolerance= if such a difference is acceptable, or use compiled=False."
+        )
+
+    def _place(self, what: str) -> str:
+        import inspect
+
+        function = getattr(type(self._bases[0]), self._moment if hasattr(self, "_moment") else "step")
+        return f"{inspect.getsourcefile(function)}:{function.__code__.co_firstlineno}"
+
+
+def _row(tree: Any, lane: int) -> Any:
+    if isinstance(tree, dict):
+        return {key: _row(part, lane) for key, part in tree.items()}
+    if isinstance(tree, tuple):
+        return tuple(_row(part, lane) for part in tree)
+    return tree[lane]
+
+
+def _as_tree(obs: Any, space: gym.Space) -> Any:
+    if isinstance(space, gym.spaces.Dict):
+        return {key: _as_tree(obs[key], sub) for key, sub in space.items()}
+    if isinstance(space, gym.spaces.Tuple):
+        return tuple(_as_tree(part, sub) for part, sub in zip(obs, space.spaces, strict=True))
+    return np.asarray(obs)
+
+
+def _stacked(actions: list[Any], space: gym.Space) -> Any:
+    if isinstance(space, gym.spaces.Dict):
+        return {key: _stacked([a[key] for a in actions], sub) for key, sub in space.items()}
+    if isinstance(space, gym.spaces.Tuple):
+        return tuple(_stacked([a[k] for a in actions], sub) for k, sub in enumerate(space.spaces))
+    return np.asarray(actions, space.dtype).reshape(space.shape)

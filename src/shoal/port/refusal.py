@@ -1,0 +1,48 @@
+"""What stands in the way of compiling an environment: where it is, what it is, and what to write instead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shoal.errors import ShoalError
+
+
+class PortError(ShoalError):
+    """An environment cannot be compiled as it is, or its compiled form differs from the original."""
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """One construct that cannot be translated."""
+
+    file: str
+    line: int
+    function: str
+    construct: str
+    reason: str
+    instead: str
+
+    def sentence(self) -> str:
+        """`file:line, in step: ...`, in one sentence with its remedy."""
+        return f"{self.file}:{self.line}, in {self.function}: `{self.construct}` {self.reason}. {self.instead}"
+
+
+class Refused(PortError):
+    """Translation came to an obstacle."""
+
+    def __init__(self, obstacle: Obstacle) -> None:
+        super().__init__(obstacle.sentence())
+        self.obstacle = obstacle
+
+
+class Cannot(Exception):
+    """Raised deep inside, where the line is not known: the reason, and what to write instead."""
+
+    def __init__(self, reason: str, instead: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.instead = instead or "Write it with plain numbers, fixed-size arrays and loops, or keep compiled=False."
+
+
+class Restart(Exception):
+    """Something must be stored in another way than was assumed: translate again with what is known now."""

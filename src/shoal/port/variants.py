@@ -1,0 +1,73 @@
+"""Attributes that change their type: an array after `reset`, a tuple after `step`.
+
+Both share their columns, and one more says which it is. The functions are written once for each, so that inside every
+version the type is known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shoal.port.layouts import Columns, Index, join, layout_of
+from shoal.port.refusal import Cannot
+from shoal.port.values import Value
+
+
+@dataclass(frozen=True)
+class VarL:
+    """One of several layouts."""
+
+    options: tuple[Any, ...]
+
+    def columns(self, name: str, dims: tuple[int, ...] = ()) -> Columns:
+        found: Columns = {f"{name}_is": (np.dtype(np.int8), dims)}
+        for option in self.options:
+            for column, (dtype, shape) in option.columns(name, dims).items():
+                if column in found:
+                    if found[column][1] != shape:
+                        raise Cannot("changes its shape", "Keep one shape in each attribute.")
+                    dtype = np.result_type(dtype, found[column][0])
+                found[column] = (dtype, shape)
+        return found
+
+    def read(self, name: str, index: Index = ()) -> Value:
+        raise Cannot("has not always the same type, and is kept inside a list", "Give it one type.")
+
+    def load(self, code: Any, base: str) -> Value:
+        """The value where its type is known."""
+        if base not in code.variants:
+            raise Cannot(
+                f"reads {base.removeprefix('s.')!r}, which may be of several types here: its type depends on the way taken",
+                "Give it one type in all branches.",
+            )
+        return self.options[code.variants[base]].read(base)
+
+    def store(self, code: Any, base: str, value: Value) -> int:
+        """Write the value; which of the types it has."""
+        wanted = layout_of(value)
+        for k, option in enumerate(self.options):
+            try:
+                fits = join(option, wanted) == option
+            except Cannot:
+                continue
+            if fits:
+                code.write(option, base, value)
+                code.emit(f"{base}_is = {k}")
+                return k
+        raise Cannot("is given a type that it never had while it was watched", "Give it one type everywhere.")
+
+    def export(self, x: Any, name: str) -> dict[str, Any]:
+        from shoal.port.watch import layout_from
+
+        seen = layout_from(x)
+        for k, option in enumerate(self.options):
+            try:
+                fits = join(option, seen) == option
+            except Cannot:
+                continue
+            if fits:
+                return {f"{name}_is": np.int8(k), **option.export(x, name)}
+        raise Cannot("has a type that was not seen before")

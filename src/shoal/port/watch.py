@@ -1,0 +1,247 @@
+"""Watching an environment for some episodes: which attributes change, and what each of them looks like."""
+
+from __future__ import annotations
+
+import collections
+import copy
+import enum
+import time
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
+
+from shoal.port.layouts import SMALL, ArrL, ConstL, DictL, ListL, ObjL, OpaqueL, RngL, SeqL, join, layout_of_const, same
+from shoal.port.refusal import Cannot, PortError
+from shoal.port.values import is_number
+from shoal.port.variants import VarL
+
+EPISODES = 24
+STEPS = 4000
+BUDGET_S = 2.0
+_IGNORED = {"np_random", "_np_random", "_np_random_seed", "spec", "metadata", "render_mode", "reward_range"}
+
+
+@dataclass
+class Watched:
+    """An environment, its time limit, and the layout of its attributes."""
+
+    env: gym.Env
+    limit: int | None
+    layout: ObjL
+    initial: dict[str, Any]
+    infos: list[dict[str, Any]]
+
+
+def unwrap(env: gym.Env) -> tuple[gym.Env, int | None]:
+    """The environment behind the wrappers of its spec, and its time limit; other wrappers are refused."""
+    limit: int | None = None
+    while isinstance(env, gym.Wrapper):
+        if isinstance(env, TimeLimit):
+            limit = env._max_episode_steps if limit is None else min(limit, env._max_episode_steps)
+        elif not isinstance(env, OrderEnforcing | PassiveEnvChecker):
+            raise PortError(
+                f"{type(env).__name__} around {type(env.unwrapped).__name__} is a wrapper that is not compiled. "
+                "Put what it does into the class itself, or keep compiled=False."
+            )
+        env = env.env
+    return env, limit
+
+
+def watch(env: gym.Env) -> Watched:
+    """Run episodes and look at every attribute after each reset and step."""
+    base, limit = unwrap(env)
+    initial = dict(vars(base))
+    initial = {name: _copied(value) for name, value in initial.items()}
+    layout: ObjL | None = None
+    infos: list[dict[str, Any]] = []
+    for info in _play(env):
+        layout = _seen_object(layout, base, 0)
+        if len(infos) < 64:
+            infos.append(info)
+    assert layout is not None
+    return Watched(base, limit, layout, initial, infos)
+
+
+def actions_of(space: gym.Space, rng: np.random.Generator) -> Iterator[Any]:
+    """Actions without end: random ones, ones that are held, and extremes."""
+    space.seed(int(rng.integers(2**31)))
+    while True:
+        manner, count = int(rng.integers(3)), int(rng.integers(1, 30))
+        held = space.sample()
+        for _ in range(count):
+            if manner == 0:
+                yield space.sample()
+            elif manner == 2 and isinstance(space, gym.spaces.Box) and rng.random() < 0.5:
+                bound = space.low if rng.random() < 0.5 else space.high
+                yield np.clip(bound, -1e6, 1e6).astype(space.dtype)
+            else:
+                yield held
+
+
+def _play(env: gym.Env) -> Iterator[dict[str, Any]]:
+    rng = np.random.default_rng(0)
+    actions = actions_of(env.action_space, rng)
+    steps, deadline = 0, time.thread_time() + BUDGET_S
+    for episode in range(EPISODES):
+        try:
+            _, info = env.reset(seed=episode)
+        except Exception as error:
+            raise PortError(f"{type(env.unwrapped).__name__}.reset(seed={episode}) raises {type(error).__name__}: {error}.") from error
+        yield info
+        ended = False
+        while not ended and steps < STEPS * (episode + 1) / EPISODES + 50:
+            try:
+                _, _, terminated, truncated, info = env.step(next(actions))
+            except Exception as error:
+                raise PortError(f"{type(env.unwrapped).__name__}.step raises {type(error).__name__}: {error}.") from error
+            ended = bool(terminated or truncated)
+            steps += 1
+            yield info
+        if time.thread_time() > deadline and episode >= 3:
+            return
+
+
+def _copied(x: Any) -> Any:
+    """A copy of plain data; anything else as it is."""
+    if isinstance(x, np.ndarray):
+        return x.copy()
+    if isinstance(x, list | tuple | dict | set | collections.deque):
+        try:
+            return copy.deepcopy(x)
+        except Exception:  # something inside that cannot be copied
+            return x
+    return x
+
+
+def is_helper(x: Any) -> bool:
+    """Whether `x` is an object of somebody's class, to be flattened into its attributes."""
+    cls = type(x)
+    if isinstance(x, gym.Env | gym.Space | np.generic | np.ndarray | enum.Enum | type | types.ModuleType) or callable(x) and not hasattr(x, "__dict__"):
+        return False
+    foreign = cls.__module__.split(".")[0] in ("builtins", "numpy", "gymnasium", "collections", "pygame", "random", "logging", "threading")
+    return hasattr(x, "__dict__") and not foreign and not isinstance(x, tuple | list | dict | types.FunctionType | types.MethodType)
+
+
+def _seen_object(layout: ObjL | None, x: Any, depth: int) -> ObjL:
+    old = layout.attributes if layout is not None else {}
+    found: dict[str, Any] = {}
+    for name, value in vars(x).items():
+        if name in _IGNORED:
+            found[name] = RngL() if "random" in name and not name.endswith("seed") else ConstL(value)
+            continue
+        found[name] = _seen(old.get(name), value, depth, name)
+    found = {**old, **found}
+    return ObjL(found, layout.example if layout is not None else x)
+
+
+def _seen(old: Any, x: Any, depth: int, name: str) -> Any:
+    """What is known of an attribute after one more look."""
+    if is_helper(x):
+        if depth > 6:
+            return OpaqueL("is nested too deeply or refers back to itself")
+        if old is None or isinstance(old, ObjL) and type(old.example) is type(x):
+            return _seen_object(old, x, depth + 1)
+    if old is None:
+        return ConstL(_copied(x))
+    if isinstance(old, ConstL) and same(old.value, x):
+        return old
+    if isinstance(old, OpaqueL):
+        return old
+    before = layout_from(old.value) if isinstance(old, ConstL) else old
+    now = layout_from(x)
+    return joined_layouts(before, now)
+
+
+def joined_layouts(before: Any, now: Any) -> Any:
+    """One layout for both; where there is none, a choice of them."""
+    if isinstance(before, VarL):
+        for option in before.options:
+            try:
+                if join(option, now) == option:
+                    return before
+            except Cannot:
+                continue
+        widened = _widened(before.options, now)
+        return VarL(widened) if widened is not None else _more(before.options, now)
+    kinds = {type(before).__name__, type(now).__name__}
+    if kinds == {"ArrL", "SeqL"}:
+        return _more((before,), now)
+    try:
+        return join(before, now)
+    except Cannot:
+        return _more((before,), now)
+
+
+def _widened(options: tuple[Any, ...], now: Any) -> tuple[Any, ...] | None:
+    for k, option in enumerate(options):
+        if type(option) is type(now):
+            try:
+                return (*options[:k], join(option, now), *options[k + 1 :])
+            except Cannot:
+                continue
+    return None
+
+
+def _more(options: tuple[Any, ...], now: Any) -> Any:
+    if len(options) >= 3:
+        return OpaqueL(f"changes its type: {', '.join(type(o).__name__ for o in options)}")
+    try:
+        VarL((*options, now)).columns("x")
+    except Cannot:
+        return OpaqueL("changes its type and shape")
+    return VarL((*options, now))
+
+
+def layout_from(x: Any) -> Any:
+    """The layout of a value that exists."""
+    if x is None or isinstance(x, str | bytes) or (isinstance(x, enum.Enum) and not isinstance(x, int)):
+        return ConstL(x)
+    if is_number(x):
+        return layout_of_const(x)
+    if isinstance(x, np.ndarray):
+        if x.dtype.kind not in "biuf":
+            return OpaqueL(f"is an array of {x.dtype}")
+        return ArrL(x.shape, x.dtype, x.size > SMALL) if x.size else OpaqueL("is an empty array")
+    if isinstance(x, tuple):
+        return SeqL(tuple(layout_from(item) for item in x))
+    if isinstance(x, list | collections.deque):
+        return _list_layout(list(x))
+    if isinstance(x, set):
+        return _set_layout(x)
+    if isinstance(x, dict):
+        return DictL(tuple((key, layout_from(item)) for key, item in x.items()))
+    if isinstance(x, np.random.Generator):
+        return RngL()
+    if is_helper(x):
+        return ObjL({name: layout_from(value) for name, value in vars(x).items()}, x)
+    if isinstance(x, types.FunctionType | types.MethodType | type | gym.Space):
+        return ConstL(x)
+    return OpaqueL(f"is a {type(x).__module__}.{type(x).__name__}")
+
+
+def _list_layout(items: list[Any]) -> Any:
+    layouts = [layout_from(item) for item in items]
+    if any(isinstance(layout, ObjL) for layout in layouts) or len(items) > SMALL:
+        item = layouts[0]
+        try:
+            for other in layouts[1:]:
+                item = join(item, other)
+        except Cannot as cannot:
+            return OpaqueL(f"is a list whose items differ: one {cannot.reason}")
+        return ListL(item, len(items))
+    return SeqL(tuple(layouts), True)
+
+
+def _set_layout(items: set) -> Any:
+    layouts = [layout_from(item) for item in sorted(items)]
+    if not layouts:
+        return ListL(layout_of_const(0), 1, True)
+    item = layouts[0]
+    for other in layouts[1:]:
+        item = join(item, other)
+    return ListL(item, len(items), True)
