@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, closing
+from contextlib import AbstractContextManager, ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -24,9 +24,9 @@ from shoal.training.config import AUTO, TrainConfig
 from shoal.training.display import Display, make_display
 from shoal.training.evaluate import Evaluator
 from shoal.training.hooks import Hooks
-from shoal.training.interrupt import INTERRUPTED, Interruptible
+from shoal.training.interrupt import INTERRUPTED, Interruptible, Stopped
 from shoal.training.lab import lab_of
-from shoal.training.loop import Loop
+from shoal.training.loop import UNREPORTED, Loop
 from shoal.training.metrics import read_evaluations
 from shoal.training.opening import begin_from, make_agent, make_batch, make_hooks
 from shoal.training.replay_file import keep_replay_in
@@ -190,8 +190,9 @@ def plan_resumed(run: str | Path, world: Any, settings: Values, trust: bool) -> 
             f"{path / 'config.json'} would connect to the Ray cluster at {address}, and this user did not sign that. "
             "Pass --trust (trust=True) if you know where the run comes from, or name a cluster: --ray-address."
         )
-    reached = Checkpoints(path / "checkpoints").load().step
-    if reached >= config.total_steps:
+    last = Checkpoints(path / "checkpoints").load()
+    reached = last.step
+    if reached >= config.total_steps and UNREPORTED not in last.meta:
         raise ConfigError(
             f"{path} has already reached {reached:,} of its {config.total_steps:,} steps. "
             f"Pass more total steps to go on, e.g. --total-steps {2 * config.total_steps}."
@@ -237,9 +238,9 @@ def _train(loop: Loop, plan: Plan, run: Run, checkpoint: Checkpoint | None, disp
         closing(make_batch(plan.world, config, REPLAY_LANES, autoreset_mode="disabled")) as replay_batch,
     ):
 
-        def record(step: int) -> None:
+        def record(step: int, stopping: Callable[[], bool]) -> None:
             seed = Seed(config.seed, Stream.EVALUATION)
-            replay = record_replay(replay_batch, Actor(agent), seed, f"step {step:,}")
+            replay = record_replay(replay_batch, Actor(agent), seed, f"step {step:,}", stopping=stopping)
             save_replay(run.path, step, replay)
 
         evaluator = Evaluator(run, eval_batch, agent, config, record)
@@ -249,9 +250,7 @@ def _train(loop: Loop, plan: Plan, run: Run, checkpoint: Checkpoint | None, disp
             with fitting(checkpoint):
                 loop.restore(checkpoint.arrays, checkpoint.meta)
             display.say(f"Resuming {run.path} at step {checkpoint.step:,}.")
-        reason = _run_loop(loop, run, display)
-        if reason != INTERRUPTED and evaluator.evaluated_at != loop.step:  # a rule ended it between two evaluations
-            evaluator.evaluate(loop.step)
+        reason = _run_loop(loop, evaluator, run, display)
     display.close()
     report = write_report(run.path)
     evaluations = read_evaluations(run.path)
@@ -268,11 +267,15 @@ def _train(loop: Loop, plan: Plan, run: Run, checkpoint: Checkpoint | None, disp
     return TrainResult(run.path, agent, run.last_row, reason, loop.step, evaluation)
 
 
-def _run_loop(loop: Loop, run: Run, display: Display) -> str:
+def _run_loop(loop: Loop, evaluator: Evaluator, run: Run, display: Display) -> str:
     """Run to the end; if that fails, say where the run can go on from."""
     try:
-        with Interruptible(lambda: loop.stop(INTERRUPTED), display.say):
-            return loop.train()
+        with Interruptible(lambda: loop.stop(INTERRUPTED), display.say), suppress(Stopped):
+            reason = loop.train()
+            if not loop.stopping and evaluator.evaluated_at != loop.step:  # a rule ended it between two evaluations
+                loop.last_metrics |= evaluator.evaluate(loop)
+                loop.save()
+        return reason
     except (ShoalError, KeyboardInterrupt):
         display.close()
         saved = run.checkpoints.steps()

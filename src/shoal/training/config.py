@@ -44,6 +44,9 @@ class TrainConfig(Generic[O, T]):
     """Environment steps between evaluations; 0 evaluates at the end only."""
     eval_episodes: int = 20
     """Episodes of one evaluation."""
+    eval_max_steps: int | None = None
+    """Steps after which an episode of an evaluation is cut and counts as it is; none takes 10,000, or the
+    environment's own time limit if that is longer."""
     runners: int = 0
     """Processes on a Ray cluster that share the environments and collect for this one; 0 collects here."""
     staleness: int = 0
@@ -65,6 +68,8 @@ class TrainConfig(Generic[O, T]):
         for name in ("num_envs", "total_steps", "checkpoint_every", "eval_episodes"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} must be at least 1, not {getattr(self, name)}.")
+        if self.eval_max_steps is not None and self.eval_max_steps < 1:
+            raise ConfigError(f"eval_max_steps must be at least 1, not {self.eval_max_steps}.")
         if self.keep != "all" and self.keep < 1:
             raise ConfigError(f"keep must be at least 1, or 'all', not {self.keep}.")
         check_run_seed(self.seed)

@@ -20,10 +20,13 @@ from shoal.seeding import Seed, Stream
 from shoal.training.collect import Clock, CpuClock, collect
 from shoal.training.config import TrainConfig
 from shoal.training.hooks import Hooks
+from shoal.training.interrupt import Stopped
 from shoal.training.metrics import CPU_CORES
 from shoal.trees import copy_tree, index_tree, named_leaves
 from shoal.vector.batch import Batch
 
+UNREPORTED = "unreported"
+"""Under this name a checkpoint keeps what an iteration learned if its evaluation was still to come."""
 Tensors = dict[str, Any]  # numpy arrays and torch tensors by name, as a checkpoint keeps them
 
 
@@ -61,23 +64,21 @@ class Loop:
         self.inexact: str | None = None  # why the environments cannot be saved, once that is known
         self._stop_reason: str | None = None
         self._resumed = False
+        self._unreported: dict[str, float] | None = (
+            None  # what an iteration learned whose callbacks did not come to an end
+        )
 
     def train(self) -> str:
         """Run to the end; returns the reason why it ended."""
         self._begin()
-        while (reason := self._reason_to_stop()) is None:
-            try:
-                self.collect(self.batch, self.agent, self.rollout, self.hooks, self.clock)
-                with self.clock("learning"):
-                    metrics = self.agent.update(self.rollout, progress=self.step / self.config.total_steps)
-            except LaneFault as fault:
-                raise LaneFault(f"{fault} The rollout began at step {self.step:,} of the run.", fault.lane) from fault
-            self.step += self.rollout.num_steps * self.batch.num_envs
-            self.iteration += 1
-            self._report(metrics)
-            self._advance_phase()
-            if self.passed(self.config.checkpoint_every) or "eval/mean_reward" in self.last_metrics:
-                self.save()
+        try:
+            if self._unreported is not None:
+                self._finish_iteration(self._unreported)
+            while (reason := self._reason_to_stop()) is None:
+                self._finish_iteration(self._iterate())
+        except Stopped:
+            assert self._stop_reason is not None
+            return self._stop_reason
         if self.saved_at != self.step:
             self.save()
         return reason
@@ -86,11 +87,16 @@ class Loop:
         """End the run after the iteration that is under way, e.g. from a signal handler."""
         self._stop_reason = reason
 
+    @property
+    def stopping(self) -> bool:
+        """Whether `stop` was called: what takes long and can be made up for, as an evaluation, is to end now."""
+        return self._stop_reason is not None
+
     # ------------------------------------------------------------------ the steps of `train`
 
     def _begin(self) -> None:
         """First observations into the last row of the rollout, which is where `collect` goes on from."""
-        if self.step >= self.config.total_steps:
+        if self.step >= self.config.total_steps and self._unreported is None:
             raise ConfigError(
                 f"The run already has {self.step:,} of {self.config.total_steps:,} steps. Raise total_steps to go on."
             )
@@ -102,6 +108,30 @@ class Loop:
             self._advance_phase()
         self.clock, self.cpu = Clock(), CpuClock(self.batch)
 
+    def _iterate(self) -> dict[str, float]:
+        """Collect and learn. The run is saved if what follows may take long: nobody is to lose more than that."""
+        try:
+            self.collect(self.batch, self.agent, self.rollout, self.hooks, self.clock)
+            with self.clock("learning"):
+                metrics = self.agent.update(self.rollout, progress=self.step / self.config.total_steps)
+        except LaneFault as fault:
+            raise LaneFault(f"{fault} The rollout began at step {self.step:,} of the run.", fault.lane) from fault
+        self.step += self.rollout.num_steps * self.batch.num_envs
+        self.iteration += 1
+        episodes = self.rollout.episodes
+        self.run.episodes(self.step, episodes.returns, episodes.lengths)
+        if any(hook.is_due(self) for hook in self.hooks.lengthy()):
+            self._unreported = metrics
+            self.save()
+        return metrics
+
+    def _finish_iteration(self, metrics: dict[str, float]) -> None:
+        self._report(metrics)
+        self._unreported = None
+        self._advance_phase()
+        if self.passed(self.config.checkpoint_every) or "eval/mean_reward" in self.last_metrics:
+            self.save()
+
     def _reason_to_stop(self) -> str | None:
         if self._stop_reason is not None:
             return self._stop_reason
@@ -112,8 +142,6 @@ class Loop:
 
     def _report(self, metrics: dict[str, float]) -> None:
         """Callbacks add to the metrics of the iteration; then everything is written down."""
-        episodes = self.rollout.episodes
-        self.run.episodes(self.step, episodes.returns, episodes.lengths)
         self.last_metrics = dict(metrics)
         for callback in self.hooks.callbacks:
             self.last_metrics |= callback.after_iteration(self) or {}
@@ -154,7 +182,8 @@ class Loop:
         tensors |= {f"loop.{name}": copy_tree(leaf) for name, leaf in named_leaves(last_row)}
         for name, hook in self.hooks.remembering().items():
             tensors |= {f"hooks.{name}.{key}": value for key, value in hook.state_dict().items()}
-        return tensors, {"step": self.step, "iteration": self.iteration, "phase": self.phase, "inexact": self.inexact}
+        meta = {"step": self.step, "iteration": self.iteration, "phase": self.phase, "inexact": self.inexact}
+        return tensors, meta if self._unreported is None else {**meta, UNREPORTED: self._unreported}
 
     def restore(self, tensors: Tensors, meta: dict[str, Any]) -> None:
         """Go back to a snapshot; `train` then continues from there."""
@@ -173,7 +202,7 @@ class Loop:
         for name, hook in self.hooks.remembering().items():
             hook.load_state_dict({k: torch.as_tensor(t) for k, t in _below(f"hooks.{name}.", tensors).items()})
         self.step, self.iteration, self.phase = meta["step"], meta["iteration"], meta["phase"]
-        self.saved_at, self._resumed = self.step, True
+        self.saved_at, self._resumed, self._unreported = self.step, True, meta.get(UNREPORTED)
         if self.inexact is not None:  # new episodes, on seeds that the run has not used
             seed = Seed(self.config.seed, Stream.RESUMED, (self.step,))
             self.batch.reset_into(rollout.step_buffers(rollout.num_steps - 1), seed=seed)

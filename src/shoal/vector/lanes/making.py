@@ -89,7 +89,9 @@ def probe(make: EnvMaker, lane: int = 0) -> Traits:
     """
     env = make_lane(make, lane)
     try:
-        return Traits(env.observation_space, env.action_space, _mask_source(env, lane), dict(env.metadata))
+        limit = None if env.spec is None else env.spec.max_episode_steps
+        metadata = {**env.metadata, **({} if limit is None else {"max_episode_steps": limit})}
+        return Traits(env.observation_space, env.action_space, _mask_source(env, lane), metadata)
     finally:
         env.close()
 
