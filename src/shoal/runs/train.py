@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.agents.agent import Agent
 from shoal.errors import ConfigError, RunError, ShoalError, naming
 from shoal.options import Values
-from shoal.registry import as_world
+from shoal.registry import UNNAMED, as_world
 from shoal.report.replay import record_replay, save_replay
 from shoal.report.run_report import write_report
 from shoal.runs.num_envs import Source, check_memory, plan_measured
@@ -169,6 +169,11 @@ def carry_out(
         title = f"{plan.config.world} · {plan.config.algo.name} · {plan.config.num_envs} lanes"
         display = show(title, plan.config.total_steps, headlines=lab_of(plan.world).headlines)
         run.listeners += [display] if service is None else [display, Tracker(service, run)]
+        if plan.world.reference.startswith(UNNAMED):
+            display.say(
+                f"{plan.world.name} has no name to import, so this run can be resumed from Python alone, with "
+                "shoal.train(env, resume=...). Put it into a module, and every verb of the command line works."
+            )
         return _train(_make_loop(batch, agent, plan.config, run, own_hooks), plan, run, checkpoint, display)
 
 

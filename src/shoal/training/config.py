@@ -25,7 +25,8 @@ class TrainConfig(Generic[O, T]):
     """Train an agent on a batch of environments. `O` are the options of the world, `T` those of its lab."""
 
     world: Annotated[str, Flag("WORLD", hidden=True)]
-    """A world (`shoal envs` lists them), any Gymnasium id, or your own environment as package.module:Class."""
+    """A world (`shoal envs` lists them); any Gymnasium id, e.g. LunarLander-v3, ALE/Pong-v5 or package:MyEnv-v0; or
+    your own environment as package.module:Class."""
     num_envs: Annotated[int, Flag(words=(AUTO,))] = 64
     """Environments stepped as one batch; auto measures how many are fastest here and fit into memory."""
     total_steps: int = 500_000
