@@ -112,10 +112,10 @@ def as_world(env: object) -> World:
         return replace(target, path=env) if isinstance(target, World) else _door_for(target, env)
     name = name_of(env)
     world = _door_for(env, name)
-    return world if _is_at(name, env) else replace(world, path=UNNAMED + name)
+    return world if is_at(name, env) else replace(world, path=UNNAMED + name)
 
 
-def _is_at(name: str, env: object) -> bool:
+def is_at(name: str, env: object) -> bool:
     """Whether another process finds `env` by importing `name`."""
     module, _, attribute = name.partition(":")
     return module != "__main__" and getattr(sys.modules.get(module), attribute, None) is env

@@ -29,6 +29,7 @@ from shoal.training.lab import lab_of
 from shoal.training.loop import UNREPORTED, Loop
 from shoal.training.metrics import read_evaluations
 from shoal.training.opening import begin_from, make_agent, make_batch, make_hooks
+from shoal.training.own_network import name_network
 from shoal.training.replay_file import keep_replay_in
 from shoal.training.run import Run, create_run, find_run, resume_run
 from shoal.training.settings import (
@@ -115,7 +116,7 @@ def train(
     runs_dir: str | Path = "runs",
     run_name: str | None = None,
     hooks: Hooks | None = None,
-    network: nn.Module | None = None,
+    network: nn.Module | Callable[..., nn.Module] | str | None = None,
     track: str | None = None,
     quiet: bool = False,
     **settings: Any,
@@ -132,7 +133,8 @@ def train(
         runs_dir: where the run folder is made.
         run_name: what the folder is called; one that exists is refused.
         hooks: what is added to the loop (see `shoal.training.hooks`), instead of what the world itself adds.
-        network: an `nn.Module` of your own instead of the standard one or the world's.
+        network: one of your own instead of the standard one or the world's: its class or import path, which every verb
+            finds again, or an `nn.Module` (see docs/networks.md).
         track: also log to "wandb" or "trackio".
         quiet: print nothing.
         settings: fields of `TrainConfig` and options of the world and its lab, by name, e.g. `num_envs=64` (or
@@ -140,14 +142,17 @@ def train(
     """
     if isinstance(world, str | Path) and Path(world).suffix in (".json", ".toml"):
         world, config = None, world
+    named, made = name_network(network)
+    if named is not None:
+        settings["network"] = named
     if resume is not None:
         given = {name: value for name, value in settings.items() if (name, value) != ("num_envs", AUTO)}
         plan = plan_resumed(resume, world, given, trust)
     else:
         say = (lambda text: None) if quiet else partial(print, flush=True)
-        planned, resolved = plan_measured(Source(world, config, preset), settings, network, say)
+        planned, resolved = plan_measured(Source(world, config, preset), settings, made, say)
         plan = Plan(planned, resolved, source="" if config is None else str(config))
-    plan = replace(plan, network=network, hooks=hooks)
+    plan = replace(plan, network=made, hooks=hooks)
     return carry_out(plan, runs_dir, run_name, track, partial(make_display, quiet=quiet))
 
 
@@ -173,6 +178,12 @@ def carry_out(
             display.say(
                 f"{plan.world.name} has no name to import, so this run can be resumed from Python alone, with "
                 "shoal.train(env, resume=...). Put it into a module, and every verb of the command line works."
+            )
+        if plan.network is not None:
+            display.say(
+                f"The network {type(plan.network).__name__} was made in Python, so this run can be resumed with "
+                "shoal.train(resume=..., network=...) alone. Name its class, network='package.module:Net', and every "
+                "verb of the command line works."
             )
         return _train(_make_loop(batch, agent, plan.config, run, own_hooks), plan, run, checkpoint, display)
 

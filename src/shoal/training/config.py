@@ -8,7 +8,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from shoal.agents.config import DDDQNConfig, PPOConfig, SACConfig
 from shoal.errors import ConfigError, unknown_name
-from shoal.options import Flag, NoOptions, O
+from shoal.options import Duration, Flag, NoOptions, O
 from shoal.seeding import check_run_seed
 from shoal.training.checkpoint import KEEP
 from shoal.world import BatchOptions
@@ -17,6 +17,8 @@ T = TypeVar("T")
 """What a world's lab adds to the settings."""
 AUTO = "auto"
 """For `num_envs`: measure how many lanes are fastest here."""
+MAX_ROWS = 2_000
+"""Rows of metrics that a run writes at most, about: short iterations share one."""
 AgentConfig = PPOConfig | SACConfig | DDDQNConfig
 
 
@@ -35,10 +37,12 @@ class TrainConfig(Generic[O, T]):
     """Everything random in the run follows from this."""
     init: Annotated[str | None, Flag("RUN")] = None
     """Begin with the networks of another run of such an agent, or of one of its checkpoints: RUN/checkpoints/step_N."""
+    network: Annotated[str | None, Flag("MODULE:NAME")] = None
+    """A network of your own in place of the standard one, as package.module:Net; see docs/networks.md."""
     device: str = "cpu"
     """Where the networks live, e.g. cpu or cuda."""
-    checkpoint_every: int = 100_000
-    """Environment steps between checkpoints."""
+    checkpoint_every: int | Duration = 100_000
+    """Environment steps between checkpoints, or time: 90s, 10m, 2h."""
     keep: int | Literal["all"] = KEEP
     """Checkpoints that are kept, beside the best one."""
     eval_every: int = 0
@@ -67,7 +71,7 @@ class TrainConfig(Generic[O, T]):
 
     def __post_init__(self) -> None:
         for name in ("num_envs", "total_steps", "checkpoint_every", "eval_episodes"):
-            if getattr(self, name) < 1:
+            if not isinstance(getattr(self, name), Duration) and getattr(self, name) < 1:
                 raise ConfigError(f"{name} must be at least 1, not {getattr(self, name)}.")
         if self.eval_max_steps is not None and self.eval_max_steps < 1:
             raise ConfigError(f"eval_max_steps must be at least 1, not {self.eval_max_steps}.")
@@ -91,6 +95,11 @@ class TrainConfig(Generic[O, T]):
     def num_iterations(self) -> int:
         """Iterations that reach `total_steps`; the last one may go a little beyond."""
         return -(-self.total_steps // self.batch_size)
+
+    @property
+    def log_every(self) -> int:
+        """Environment steps between rows of metrics: an iteration, if there are not too many."""
+        return max(self.batch_size, self.total_steps // MAX_ROWS)
 
     def batch_options(self, **changes: Any) -> BatchOptions:
         """How the lanes of the run are made; `changes` are fields of `BatchOptions`."""

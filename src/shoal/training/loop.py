@@ -7,6 +7,7 @@ a replay memory. Steps are environment steps, summed over the lanes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from time import perf_counter
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,6 +17,7 @@ from gymnasium.vector import AutoresetMode
 from shoal.agents.agent import Agent
 from shoal.agents.rollout import Rollout
 from shoal.errors import ConfigError, LaneFault, StateError
+from shoal.options import Duration
 from shoal.seeding import Seed, Stream
 from shoal.training.collect import Clock, CpuClock, collect
 from shoal.training.config import TrainConfig
@@ -27,6 +29,10 @@ from shoal.vector.batch import Batch
 
 UNREPORTED = "unreported"
 """Under this name a checkpoint keeps what an iteration learned if its evaluation was still to come."""
+UNLOGGED = "unlogged"
+"""Likewise what was learned since the last row of metrics."""
+EVALUATED = "eval/mean_reward"
+"""The metric that an iteration has which was evaluated."""
 Tensors = dict[str, Any]  # numpy arrays and torch tensors by name, as a checkpoint keeps them
 
 
@@ -60,7 +66,8 @@ class Loop:
         self.step = self.iteration = 0
         self.phase: str | None = None
         self.last_metrics: dict[str, float] = {}
-        self.saved_at = -1
+        self.saved_at, self._saved_when = -1, perf_counter()
+        self._unlogged: dict[str, float] = {}  # what was learned since the last row of metrics
         self.inexact: str | None = None  # why the environments cannot be saved, once that is known
         self._stop_reason: str | None = None
         self._resumed = False
@@ -79,6 +86,9 @@ class Loop:
         except Stopped:
             assert self._stop_reason is not None
             return self._stop_reason
+        if self._unlogged and not self.stopping:  # who goes on with it later writes the row then
+            self._log()
+            self.save()
         if self.saved_at != self.step:
             self.save()
         return reason
@@ -129,8 +139,14 @@ class Loop:
         self._report(metrics)
         self._unreported = None
         self._advance_phase()
-        if self.passed(self.config.checkpoint_every) or "eval/mean_reward" in self.last_metrics:
+        if self._checkpoint_is_due() or EVALUATED in self.last_metrics:
             self.save()
+
+    def _checkpoint_is_due(self) -> bool:
+        every = self.config.checkpoint_every
+        if isinstance(every, Duration):
+            return perf_counter() - self._saved_when >= every.seconds
+        return self.passed(every)
 
     def _reason_to_stop(self) -> str | None:
         if self._stop_reason is not None:
@@ -145,9 +161,17 @@ class Loop:
         self.last_metrics = dict(metrics)
         for callback in self.hooks.callbacks:
             self.last_metrics |= callback.after_iteration(self) or {}
+        self._unlogged |= self.last_metrics
+        if self.passed(self.config.log_every) or self.step >= self.config.total_steps or EVALUATED in self.last_metrics:
+            self._log()
+
+    def _log(self) -> None:
+        """A row of what was learned since the last one, the latest of each number."""
         self.last_metrics |= {f"time/{section}": seconds for section, seconds in self.clock.lap().items()}
         self.last_metrics[CPU_CORES] = self.cpu.cores()
-        self.run.log(self.step, {**self.last_metrics, **({} if self.phase is None else {"phase": self.phase})})
+        about = {"time/iterations": self.iteration, **({} if self.phase is None else {"phase": self.phase})}
+        self.run.log(self.step, {**self._unlogged, **self.last_metrics, **about})
+        self._unlogged = {}
 
     def _advance_phase(self) -> None:
         if self.hooks.curriculum is not None:
@@ -162,8 +186,8 @@ class Loop:
     def save(self) -> None:
         """Write a checkpoint from which the run continues bit for bit."""
         tensors, meta = self.snapshot()
-        self.run.checkpoint(self.step, tensors, meta, self.last_metrics.get("eval/mean_reward"))
-        self.saved_at = self.step
+        self.run.checkpoint(self.step, tensors, meta, self.last_metrics.get(EVALUATED))
+        self.saved_at, self._saved_when = self.step, perf_counter()
 
     def snapshot(self) -> tuple[Tensors, dict[str, Any]]:
         """Everything the run remembers between two iterations: arrays by name, and plain numbers."""
@@ -183,7 +207,8 @@ class Loop:
         for name, hook in self.hooks.remembering().items():
             tensors |= {f"hooks.{name}.{key}": value for key, value in hook.state_dict().items()}
         meta = {"step": self.step, "iteration": self.iteration, "phase": self.phase, "inexact": self.inexact}
-        return tensors, meta if self._unreported is None else {**meta, UNREPORTED: self._unreported}
+        waiting = {UNREPORTED: self._unreported, UNLOGGED: self._unlogged}
+        return tensors, meta | {name: metrics for name, metrics in waiting.items() if metrics}
 
     def restore(self, tensors: Tensors, meta: dict[str, Any]) -> None:
         """Go back to a snapshot; `train` then continues from there."""
@@ -202,7 +227,8 @@ class Loop:
         for name, hook in self.hooks.remembering().items():
             hook.load_state_dict({k: torch.as_tensor(t) for k, t in _below(f"hooks.{name}.", tensors).items()})
         self.step, self.iteration, self.phase = meta["step"], meta["iteration"], meta["phase"]
-        self.saved_at, self._resumed, self._unreported = self.step, True, meta.get(UNREPORTED)
+        self.saved_at, self._resumed = self.step, True
+        self._unreported, self._unlogged = meta.get(UNREPORTED), meta.get(UNLOGGED, {})
         if self.inexact is not None:  # new episodes, on seeds that the run has not used
             seed = Seed(self.config.seed, Stream.RESUMED, (self.step,))
             self.batch.reset_into(rollout.step_buffers(rollout.num_steps - 1), seed=seed)

