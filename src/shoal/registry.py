@@ -135,18 +135,21 @@ def name_of(env: object) -> str:
     return f"{target.__module__}:{target.__qualname__}"
 
 
-def make(env: object, num_envs: int = 1, **options: Any) -> Batch:
+def make(env: object, num_envs: int = 1, *, statistics: bool = True, **options: Any) -> Batch:
     """A batch of `num_envs` lanes of `env`.
 
     Args:
         env: a world's name ("cartpole"), any Gymnasium id ("LunarLander-v3"), "package.module:Name", a `World`, a
             `Kernel`, a `Batch` or `gymnasium.Env` class, or a factory of environments.
+        statistics: put `episode` into infos where one ended; off for Gymnasium's `RecordEpisodeStatistics`, which does.
         options: options of the world, and fields of `BatchOptions`, e.g. `autoreset_mode`, `copy`, `num_threads`; for a
             `gymnasium.Env` those of `EnvironmentOptions`, e.g. `backend`, `num_workers`.
     """
     world = as_world(env)
     of_batch, of_world = split_options(options)
-    return world.make(num_envs, options_of(world, of_world), BatchOptions(**of_batch))
+    batch = world.make(num_envs, options_of(world, of_world), BatchOptions(**of_batch))
+    batch.statistics = statistics
+    return batch
 
 
 # ---------------------------------------------------------------------- doors made on the spot

@@ -98,6 +98,7 @@ class Traits:
     action_space: gym.Space
     mask_source: str | None  # "method": env.action_masks(); "info": info["action_mask"]; None: no masks
     metadata: dict[str, Any]
+    render_mode: str | None = None
 
     @property
     def mask_width(self) -> int | None:
@@ -114,7 +115,7 @@ def probe(make: EnvMaker, lane: int = 0) -> Traits:
     try:
         limit = None if env.spec is None else env.spec.max_episode_steps
         metadata = {**env.metadata, **({} if limit is None else {"max_episode_steps": limit})}
-        return Traits(env.observation_space, env.action_space, _mask_source(env, lane), metadata)
+        return Traits(env.observation_space, env.action_space, _mask_source(env, lane), metadata, env.render_mode)
     finally:
         env.close()
 
