@@ -300,8 +300,3 @@ def _run_loop(loop: Loop, evaluator: Evaluator, run: Run, display: Display) -> s
         else:
             display.say(f"There is no checkpoint in {run.path} yet, so this run cannot be resumed.")
         raise
-    finally:
-        if loop.inexact is not None:
-            display.say(
-                f"Resuming this run begins new episodes, because its environments cannot be saved: {loop.inexact}"
-            )

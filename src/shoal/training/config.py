@@ -17,6 +17,8 @@ T = TypeVar("T")
 """What a world's lab adds to the settings."""
 AUTO = "auto"
 """For `num_envs`: measure how many lanes are fastest here."""
+SPARE_STEPS = 200_000
+"""Environment steps that a replay memory has room for between two checkpoints that go by time."""
 MAX_ROWS = 2_000
 """Rows of metrics that a run writes at most, about: short iterations share one."""
 AgentConfig = PPOConfig | SACConfig | DDDQNConfig
@@ -95,6 +97,12 @@ class TrainConfig(Generic[O, T]):
     def num_iterations(self) -> int:
         """Iterations that reach `total_steps`; the last one may go a little beyond."""
         return -(-self.total_steps // self.batch_size)
+
+    @property
+    def checkpoint_steps(self) -> int:
+        """Environment steps after which a checkpoint is due, also where that goes by time: what a replay memory gets in
+        between has to lie in spare places of it."""
+        return SPARE_STEPS if isinstance(self.checkpoint_every, Duration) else self.checkpoint_every
 
     @property
     def log_every(self) -> int:

@@ -15,6 +15,7 @@ import torch
 from gymnasium.vector import AutoresetMode
 
 from shoal.agents.agent import Agent
+from shoal.agents.config import OffPolicyConfig
 from shoal.agents.rollout import Rollout
 from shoal.errors import ConfigError, LaneFault, StateError
 from shoal.options import Duration
@@ -116,7 +117,16 @@ class Loop:
             hook.begin(self)
         if not self._resumed:
             self._advance_phase()
+            self._try_to_save_environments()
         self.clock, self.cpu = Clock(), CpuClock(self.batch)
+
+    def _try_to_save_environments(self) -> None:
+        """Say now, and not when it is too late, if the run can be resumed with new episodes only."""
+        try:
+            self.batch.get_state()
+        except StateError as error:
+            reason = str(error)
+            self.run.say(f"Resuming this run begins new episodes, because its environments cannot be saved: {reason}")
 
     def _iterate(self) -> dict[str, float]:
         """Collect and learn. The run is saved if what follows may take long: nobody is to lose more than that."""
@@ -144,9 +154,11 @@ class Loop:
 
     def _checkpoint_is_due(self) -> bool:
         every = self.config.checkpoint_every
-        if isinstance(every, Duration):
-            return perf_counter() - self._saved_when >= every.seconds
-        return self.passed(every)
+        if not isinstance(every, Duration):
+            return self.passed(every)
+        if isinstance(self.config.algo, OffPolicyConfig) and self.passed(self.config.checkpoint_steps):
+            return True
+        return perf_counter() - self._saved_when >= every.seconds
 
     def _reason_to_stop(self) -> str | None:
         if self._stop_reason is not None:

@@ -26,7 +26,7 @@ def keep_replay_in(run: Path, agent: Any, config: TrainConfig, resumed: bool) ->
     if not hasattr(agent, "replay"):
         return
     # the latest checkpoint may be one that is still being written, so the one before it must stay whole too
-    spare = 2 * STREAMS * (config.checkpoint_every + config.batch_size)
+    spare = 2 * STREAMS * (config.checkpoint_steps + config.batch_size)
 
     def allocate(shape: tuple[int, int]) -> np.ndarray:
         return _map(run / FOLDER / NAME, shape, resumed)

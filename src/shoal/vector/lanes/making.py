@@ -45,7 +45,8 @@ class EnvMaker:
             # our own loop keeps the order of calls and checks what lanes return, once and not per wrapper
             spec.order_enforce, spec.disable_env_checker = False, True
             if isinstance(spec.entry_point, str) and spec.entry_point.startswith("__main__:"):
-                spec.entry_point = load_env_creator(spec.entry_point)  # a worker has another main module
+                creator: Any = load_env_creator(spec.entry_point)
+                spec.entry_point = creator  # itself, since a worker has another main module
             object.__setattr__(self, "spec", spec)
 
     @property
@@ -58,9 +59,9 @@ class EnvMaker:
         unknown = re.search(r"unexpected keyword argument '(\w+)'", str(error))
         if not isinstance(error, TypeError) or unknown is None or unknown[1] not in self.kwargs:
             return
-        creator = self.source if self.spec is None else self.spec.entry_point
+        creator: Any = self.source if self.spec is None else self.spec.entry_point
         creator = load_env_creator(creator) if isinstance(creator, str) else creator
-        known = [name for name in inspect.signature(creator).parameters if name != "self"]  # type: ignore[arg-type]
+        known = [name for name in inspect.signature(creator).parameters if name != "self"]
         meant = nearest(unknown[1], known)
         hint = f" Did you mean {meant!r}?" if meant else ""
         takes = f"It takes {', '.join(known)}." if known else "It takes none."
