@@ -70,6 +70,7 @@ def record_replay(
             return renderer.frames(batch, obs)
         return of_agent(batch, obs, actor.agent)
 
+    renderer.begin()
     obs, info = batch.reset(seed=seed)
     actor.forget(np.ones(batch.num_envs, np.bool_))
     lanes: list[Lane] = [

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.agents.agent import Agent
 from shoal.errors import ConfigError, RunError, ShoalError, naming
-from shoal.options import Values
-from shoal.registry import UNNAMED, as_world
+from shoal.options import Values, as_values
+from shoal.registry import UNNAMED, EnvironmentOptions, as_world
+from shoal.report.pictures import LANES as PICTURE_LANES
+from shoal.report.pictures import drawing_options, draws_itself, show_pictures
 from shoal.report.replay import record_replay, save_replay
 from shoal.report.run_report import write_report
 from shoal.runs.num_envs import Source, check_memory, plan_measured
@@ -46,7 +48,7 @@ from shoal.training.settings import (
 from shoal.training.track import Tracker, load_service
 from shoal.training.trust import has_own_config, read_config
 from shoal.vector.batch import Batch
-from shoal.world import World
+from shoal.world import World, options_of
 
 if TYPE_CHECKING:
     from torch import nn
@@ -251,7 +253,7 @@ def _train(loop: Loop, plan: Plan, run: Run, checkpoint: Checkpoint | None, disp
     eval_lanes = min(config.num_envs, config.eval_episodes)
     with (
         closing(make_batch(plan.world, config, eval_lanes)) as eval_batch,
-        closing(make_batch(plan.world, config, REPLAY_LANES, autoreset_mode="disabled")) as replay_batch,
+        closing(_open_replay_lanes(plan.world, config, loop.batch.pattern, display.say)) as replay_batch,
     ):
 
         def record(step: int, stopping: Callable[[], bool]) -> None:
@@ -281,6 +283,20 @@ def _train(loop: Loop, plan: Plan, run: Run, checkpoint: Checkpoint | None, disp
     else:
         display.say(f"Done: {reason}. Report: {report}")
     return TrainResult(run.path, agent, run.last_row, reason, loop.step, evaluation)
+
+
+def _open_replay_lanes(world: World, config: TrainConfig, lanes: Batch, say: Callable[[str], None]) -> Batch:
+    """The lanes that replays are recorded in: those that draw themselves do, if they can."""
+    if isinstance(config.env, EnvironmentOptions) and draws_itself(lanes.metadata):
+        env = options_of(world, drawing_options(as_values(config.env)))
+        drawing = make_batch(world, replace(config, env=env), PICTURE_LANES, autoreset_mode="disabled")
+        try:
+            show_pictures(drawing)
+            return drawing
+        except ConfigError as error:
+            drawing.close()
+            say(f"{error} Replays show observations instead.")
+    return make_batch(world, config, REPLAY_LANES, autoreset_mode="disabled")
 
 
 def _run_loop(loop: Loop, evaluator: Evaluator, run: Run, display: Display) -> str:
