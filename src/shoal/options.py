@@ -75,6 +75,21 @@ class Range(str):
         return float(low), float(high)
 
 
+class Duration(str):
+    """A span of time, written "90s", "10m" or "2h"."""
+
+    def __new__(cls, text: str) -> Duration:
+        parts = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smh])\s*", text)
+        if parts is None or float(parts[1]) == 0:
+            raise ConfigError(f"{text!r} is not a span of time. Write seconds, minutes or hours: 90s, 10m or 2h.")
+        return super().__new__(cls, f"{parts[1]}{parts[2]}")
+
+    @property
+    def seconds(self) -> float:
+        """How long it is."""
+        return float(self[:-1]) * {"s": 1, "m": 60, "h": 3600}[self[-1]]
+
+
 _NUMBER = r"[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?"
 Number = float | Range | tuple[float, ...]
 """A parameter of lanes: one number for all, a range from which each episode draws, or one number per lane."""
@@ -219,6 +234,7 @@ class _Misfit(Exception):
 _NAMES: dict[object, str] = {
     int: "a whole number", float: "a number", bool: "true or false", str: "text", Path: "a path", dict: "a table",
     list: "a list", tuple: "a list", Enum: "a member of an enum", Range: "a range such as 8..12",
+    Duration: "a span of time such as 10m",
 }  # fmt: skip
 
 
@@ -279,6 +295,8 @@ def _fitted_to_one(value: Any, member: Any) -> Any:
         return Path(value)
     if member is Range and isinstance(value, str) and ".." in value:
         return Range(value)
+    if member is Duration and isinstance(value, str) and re.search(r"\d\s*[a-z]", value):
+        return Duration(value)
     if member is type(None) and value is None:
         return None
     numpys = getattr(value, "item", None)  # a NumPy scalar where a number is wanted

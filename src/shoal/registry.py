@@ -6,17 +6,16 @@ Whatever is handed over becomes a `World` first (`as_world`): one of ours, an in
 
 from __future__ import annotations
 
-import importlib
 import re
 import sys
 from dataclasses import asdict, dataclass, field, fields, make_dataclass, replace
 from functools import cache, partial
 from importlib.metadata import entry_points
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from shoal.errors import ConfigError, ShoalError, unknown_name
 from shoal.options import Count, NoOptions, Number, OpenOptions
+from shoal.vector.lanes.gym_ids import full_id, import_module, is_gym_id, unknown_id
 from shoal.world import BatchOptions, World, options_of, split_options
 
 if TYPE_CHECKING:
@@ -28,6 +27,8 @@ GROUP = "shoal.worlds"
 """The entry-point group in which an installed package names its worlds."""
 _CLASSIC = "shoal.worlds.classic.world"
 _MINATAR = "shoal.worlds.minatar.world"
+UNNAMED = "python:"
+"""How a world is written down that was given as an object and has no name to import."""
 OURS = {
     "cartpole": f"{_CLASSIC}:CARTPOLE",
     "pendulum": f"{_CLASSIC}:PENDULUM",
@@ -106,9 +107,24 @@ def as_world(env: object) -> World:
         world = find_world(env)
         if world is not None:
             return world
-        target = load(env) if ":" in env else _known_id(env)
+        if env.startswith(UNNAMED):
+            raise ConfigError(
+                f"This was started from Python with {env.removeprefix(UNNAMED)}, which has no name to import. Pass it "
+                "once more (shoal.train(env, resume=...)), or put it into a module and name it package.module:Name."
+            )
+        if ":" not in env:
+            return replace(_door_for(_known_id(env), env), path=full_id(env))
+        target = env if re.search(r":[\w./-]+-v\d+$", env) else load(env)  # Gymnasium's own module:Id-v0, or an object
         return replace(target, path=env) if isinstance(target, World) else _door_for(target, env)
-    return _door_for(env, name_of(env))
+    name = name_of(env)
+    world = _door_for(env, name)
+    return world if is_at(name, env) else replace(world, path=UNNAMED + name)
+
+
+def is_at(name: str, env: object) -> bool:
+    """Whether another process finds `env` by importing `name`."""
+    module, _, attribute = name.partition(":")
+    return module != "__main__" and getattr(sys.modules.get(module), attribute, None) is env
 
 
 def _path_of(world: World) -> str:
@@ -125,18 +141,21 @@ def name_of(env: object) -> str:
     return f"{target.__module__}:{target.__qualname__}"
 
 
-def make(env: object, num_envs: int = 1, **options: Any) -> Batch:
+def make(env: object, num_envs: int = 1, *, statistics: bool = True, **options: Any) -> Batch:
     """A batch of `num_envs` lanes of `env`.
 
     Args:
         env: a world's name ("cartpole"), any Gymnasium id ("LunarLander-v3"), "package.module:Name", a `World`, a
             `Kernel`, a `Batch` or `gymnasium.Env` class, or a factory of environments.
+        statistics: put `episode` into infos where one ended; off for Gymnasium's `RecordEpisodeStatistics`, which does.
         options: options of the world, and fields of `BatchOptions`, e.g. `autoreset_mode`, `copy`, `num_threads`; for a
             `gymnasium.Env` those of `EnvironmentOptions`, e.g. `backend`, `num_workers`.
     """
     world = as_world(env)
     of_batch, of_world = split_options(options)
-    return world.make(num_envs, options_of(world, of_world), BatchOptions(**of_batch))
+    batch = world.make(num_envs, options_of(world, of_world), BatchOptions(**of_batch))
+    batch.statistics = statistics
+    return batch
 
 
 # ---------------------------------------------------------------------- doors made on the spot
@@ -152,6 +171,8 @@ class EnvironmentOptions:
     """Worker processes; none takes one per core."""
     env_kwargs: dict[str, object] = field(default_factory=dict)
     """Arguments of the environment itself."""
+    wrappers: tuple[str, ...] = ()
+    """Put around each environment, the first innermost: package.module:Wrapper, or the name of one of Gymnasium's."""
     context: Literal["forkserver", "fork", "spawn"] = "forkserver"
     """How worker processes are started."""
     step_timeout: float | None = None
@@ -166,6 +187,11 @@ def _door_for(target: object, name: str) -> World:
     from shoal.vector.batch import Batch
     from shoal.vector.kernel import Kernel
 
+    if isinstance(target, Batch):
+        raise ConfigError(
+            f"{name} is a batch that is already made, and a run makes its own: to train, to evaluate, to record. Pass "
+            "what it was made from: a world's name, a kernel, a class, a Gymnasium id or a factory of environments."
+        )
     if isinstance(target, Kernel) or (isinstance(target, type) and issubclass(target, Kernel)):
         options = _kernel_options(target) if isinstance(target, type) else NoOptions
         return World(name, "", _first_line(target), options, partial(_make_kernel, target), source=target)
@@ -214,7 +240,7 @@ def _make_lanes(env: Any, num_envs: int, options: EnvironmentOptions, batch: Bat
     if options.backend == "serial" or (options.backend == "auto" and num_envs == 1):
         from shoal.vector.serial import SerialBatch
 
-        return SerialBatch(env, num_envs, env_kwargs=options.env_kwargs, **given)
+        return SerialBatch(env, num_envs, env_kwargs=options.env_kwargs, wrappers=options.wrappers, **given)
     from shoal.vector.workers import WorkerBatch
 
     of_workers = {name: value for name, value in asdict(options).items() if name not in ("backend", "tolerance")}
@@ -243,24 +269,15 @@ def _make_compiled(env: Any, num_envs: int, options: EnvironmentOptions, batch: 
 def _known_id(name: str) -> str:
     import gymnasium
 
-    if name in gymnasium.registry:
+    if is_gym_id(name):
         return name
-    raise unknown_name("environment", name, [*world_names(), *gymnasium.registry], "`shoal envs`")
+    raise unknown_id(name, [*world_names(), *gymnasium.registry], "`shoal envs --all`")
 
 
 def load(path: str) -> Any:
     """The object at "package.module:Name"; the current folder counts as a place to import from."""
     module_name, _, attribute = path.partition(":")
-    if not all(part.isidentifier() for part in module_name.split(".")):
-        raise ConfigError(f"{path!r} does not name an environment: before the colon there must be a module.")
-    if str(Path.cwd()) not in sys.path:
-        sys.path.append(str(Path.cwd()))  # last: a queue.py lying there must not stand in for Python's own
-    try:
-        module = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name and module_name.startswith(error.name):
-            raise ConfigError(f"There is no module {module_name!r} to load {path!r} from. Is it on the path?") from None
-        raise
+    module = import_module(module_name, path)
     if not hasattr(module, attribute):
         names = [name for name in vars(module) if not name.startswith("_")]
         raise unknown_name("name", attribute, names, f"`dir({module_name})`", f"in {module_name}")

@@ -108,3 +108,16 @@ def test_bad_input_is_named():
         parallel_batch(lambda: gym.make("CartPole-v1"), 1, backend="serial")
     with pytest.raises(ConfigError, match="'sum', 'mean'"):
         JointLane(Race, reward="fox")
+
+
+def test_the_advice_for_turn_based_environments_works():
+    from pettingzoo.classic import tictactoe_v3
+    from pettingzoo.utils.conversions import turn_based_aec_to_parallel
+
+    with pytest.raises(ConfigError, match="turn_based_aec_to_parallel"):
+        parallel_batch(tictactoe_v3.env, 2, backend="serial")
+    batch = parallel_batch(lambda: turn_based_aec_to_parallel(tictactoe_v3.env()), 2, backend="serial")
+    batch.reset(seed=0)
+    for _ in range(6):
+        *_, info = batch.step(batch.action_space.sample())
+    assert info["reward_of"].shape == (2, 2)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +12,7 @@ import torch
 from shoal.agents.config import PPOConfig
 from shoal.agents.ppo import PPO
 from shoal.errors import ConfigError, LaneFault
+from shoal.options import Duration, fit
 from shoal.training.config import TrainConfig
 from shoal.training.hooks import Hooks
 from shoal.training.loop import Loop
@@ -151,3 +155,40 @@ def test_stop_ends_after_the_iteration_and_saves():
     loop = make_loop(hooks=Hooks(callbacks=(Interrupt(),)))
     assert loop.train() == "interrupted"
     assert loop.run.checkpoints[-1][1]["step"] == 128
+
+
+def test_short_iterations_share_a_row_and_resume_exactly(monkeypatch):
+    monkeypatch.setattr("shoal.training.config.MAX_ROWS", 4)
+
+    def short(checkpoint_every=10_000):
+        config = TrainConfig(
+            "walk",
+            num_envs=4,
+            total_steps=160,
+            checkpoint_every=checkpoint_every,
+            algo=PPOConfig(num_steps=1, minibatches=1, epochs=1, hidden=(8,)),
+        )
+        batch = Walk(4)
+        agent = PPO(batch.single_observation_space, batch.single_action_space, config.algo)
+        return Loop(batch, agent, config, Memory())
+
+    loop = short()
+    loop.train()
+    assert [row["step"] for row in loop.run.rows] == [40, 80, 120, 160]
+    assert_resumes_exactly(partial(short, 60))
+
+
+def test_checkpoints_can_be_made_by_the_clock(monkeypatch):
+    clock = iter(range(10_000))
+    monkeypatch.setattr("shoal.training.loop.perf_counter", lambda: float(next(clock)))
+    loop = make_loop()
+    loop.config = replace(loop.config, checkpoint_every=Duration("3s"))
+    loop.train()
+    assert [meta["step"] for _, meta, _ in loop.run.checkpoints] == [384, 640]  # the clock is read once an iteration
+
+
+@pytest.mark.parametrize("text", ["10", "0m", "10 days", "m", "-5m"])
+def test_what_is_not_a_span_of_time_is_refused(text):
+    with pytest.raises(ConfigError, match="span of time"):
+        fit(text, int | Duration, "checkpoint_every")
+    assert fit("1.5h", int | Duration, "checkpoint_every").seconds == 5400

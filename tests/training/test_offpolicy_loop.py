@@ -57,6 +57,20 @@ def test_by_the_rule_of_the_batch_more_lanes_make_as_many_updates_per_batch_step
     assert loop.agent.num_updates == (512 - (64 - num_envs * 4)) // num_envs
 
 
+def test_a_warm_up_shorter_than_a_batch_loses_no_updates():
+    loop = make_loop(DDDQNConfig(**{**SMALL, "warmup": 8, "batch_size": 100}), total_steps=200, num_envs=2)
+    loop.train()
+    assert loop.agent.num_updates == 200
+
+
+@pytest.mark.parametrize("n_step", [1, 3])
+def test_observations_are_scaled_however_short_the_warm_up(n_step):
+    algo = SACConfig(**{**SMALL, "warmup": 8, "batch_size": 100, "scale_obs": True, "n_step": n_step})
+    loop = make_loop(algo, total_steps=200, num_envs=2, actions="box")
+    loop.train()
+    assert (loop.agent.scale != 1.0).any()
+
+
 def test_the_memory_holds_true_successors_also_where_episodes_end():
     algo = DDDQNConfig(**{**SMALL, "replay_capacity": 1000})
     loop = make_loop(algo, total_steps=160, num_envs=2, limit=5)

@@ -149,19 +149,20 @@ class OffPolicyAgent(ABC):
         config = self.config
         for source, window in zip(self.sources, self.windows, strict=True):
             self._remember(window.push(source(rollout)))
-        warm_before = self.warm
         self.num_env_steps += rollout.num_steps * rollout.num_envs
         self.lr = scheduled(config.lr, config.lr_final, progress)
         self.correction = scheduled(config.priority_correction, 1.0, progress)
         metrics = {"train/replay_size": float(self.replay.count)}
-        # short episodes may leave a memory of frames with fewer transitions than its capacity
-        wanted = 0 if self.frames is not None else min(config.warmup, config.replay_capacity)
-        if not self.warm or self.replay.count < max(config.batch_size, wanted):
+        if not self.warm:
             return metrics
-        if config.scale_obs and not warm_before and not self.experienced:
-            self._fix_scale()
         counted = rollout.num_envs if config.update_rule == "step" else 1
         self.owed += config.updates_per_step * rollout.num_steps * counted
+        # short episodes may leave a memory of frames with fewer transitions than its capacity
+        wanted = 0 if self.frames is not None else min(config.warmup, config.replay_capacity)
+        if self.replay.count < max(config.batch_size, wanted):
+            return metrics  # what these steps have earned is made up for once there is enough to draw from
+        if config.scale_obs and not self.num_updates and not self.experienced:
+            self._fix_scale()
         due = int(self.owed)
         self.owed -= due
         self.sums.zero_()

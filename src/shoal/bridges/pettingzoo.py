@@ -66,7 +66,8 @@ class JointLane(gym.Env):
         if not isinstance(self.parallel, ParallelEnv):
             raise ConfigError(
                 f"{env!r} made a {type(self.parallel).__name__}, not a PettingZoo ParallelEnv. "
-                "For a turn-based environment pass pettingzoo.utils.conversions.aec_to_parallel of it."
+                "Of a turn-based environment pass pettingzoo.utils.conversions.turn_based_aec_to_parallel, or, if its "
+                "agents may act at once, aec_to_parallel."
             )
         self.agents = list(self.parallel.possible_agents)
         if reward not in ("sum", "mean", *self.agents):

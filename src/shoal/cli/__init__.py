@@ -43,7 +43,10 @@ def usage() -> str:
         if isinstance(world, World)
         for verb, command in world.commands.items()
     }
-    closing = "`shoal VERB --help` explains one verb.  `shoal --version` prints the version."
+    closing = (
+        "`shoal VERB --help` explains one verb.  `shoal --version` prints the version.\n"
+        "`--import MODULE`, with any verb, imports a module first, e.g. one that registers Gymnasium ids."
+    )
     return "\n".join([title, "", "Verbs:", general, "", "Verbs of single worlds:", table_of(own), "", closing])
 
 
@@ -68,13 +71,34 @@ def main(argv: list[str] | None = None) -> int:
     from shoal.errors import ShoalError
 
     try:
-        return _run(argv[0], argv[1:])
+        verb, *rest = argv
+        return _run(verb, _import_first(rest))
     except ShoalError as error:
         print(f"shoal: {_readable(str(error))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("shoal: interrupted", file=sys.stderr)
         return 130
+
+
+def _import_first(argv: list[str]) -> list[str]:
+    """Import what `--import MODULE` names, with any verb and as often as given; the other words."""
+    from shoal.errors import ConfigError
+    from shoal.vector.lanes.gym_ids import register_from
+
+    kept: list[str] = []
+    words = iter(argv)
+    for word in words:
+        flag, equals, module = word.partition("=")
+        if flag != "--import":
+            kept.append(word)
+            continue
+        if not equals:
+            module = next(words, "")
+        if not module or module.startswith("-"):
+            raise ConfigError("--import needs the name of a module, e.g. --import my_envs.")
+        register_from(module)
+    return kept
 
 
 def _readable(message: str, length: int = 2_000) -> str:

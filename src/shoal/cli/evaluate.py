@@ -29,6 +29,9 @@ class EvalCommand(WhoPlays):
     """Episodes to play (100), spread evenly over the lanes so that short ones are not favoured."""
     num_envs: int = 64
     """Lanes to play them in."""
+    eval_max_steps: int | None = None
+    """Steps after which an episode is cut and counts as it is; none takes 10,000, or the environment's own time limit
+    if that is longer."""
     out: Annotated[str | None, Flag("FILE")] = None
     """Write the result, with every episode, to a JSON file."""
 
@@ -68,7 +71,8 @@ def _evaluate(player: Player, command: EvalCommand) -> Verdict:
     from shoal.training.lab import Verdict
 
     episodes = EPISODES if command.episodes is None else command.episodes
-    result = evaluate(player.batch, player.act_in(player.batch), episodes, command.seed)
+    actor = player.act_in(player.batch)
+    result = evaluate(player.batch, actor, episodes, command.seed, command.eval_max_steps)
     summary = result.summary()
     text = (
         f"{player.title}: mean return {summary['mean']:.2f} "
@@ -76,4 +80,5 @@ def _evaluate(player: Player, command: EvalCommand) -> Verdict:
         f"(median {summary['median']:.2f}, {summary['min']:.2f} to {summary['max']:.2f}; "
         f"mean length {summary['mean_length']:.1f})"
     )
+    text = "\n".join(filter(None, (text, result.warning)))
     return Verdict(text, {**summary, "returns": result.returns.tolist(), "lengths": result.lengths.tolist()})

@@ -16,7 +16,6 @@ from shoal.options import Flag, Values, hints_of
 
 if TYPE_CHECKING:
     from shoal.training.acting import Player
-    from shoal.vector.batch import Batch
     from shoal.world import World
 
 PROG = "shoal play"
@@ -57,6 +56,7 @@ def main(argv: list[str]) -> int:
 
 
 def _show(command: PlayCommand, env: Values) -> int:
+    from shoal.report.pictures import draws_itself
     from shoal.report.replay import play_page, record_replay
     from shoal.report.video import check_video_path, write_video
     from shoal.seeding import Seed, Stream
@@ -65,7 +65,7 @@ def _show(command: PlayCommand, env: Values) -> int:
     if command.video is not None:
         check_video_path(Path(command.video))
     player = open_player(command, command.num_envs, env, autoreset_mode="disabled")
-    if command.video is not None and _draws_itself(player.batch):
+    if draws_itself(player.batch.metadata):
         player.close()
         player = _open_drawing(command, env)
     with closing(player):
@@ -96,20 +96,29 @@ def _policies(world: World) -> str:
     return "\n".join([f"policies (--policy NAME; {lab.default_policy} if nobody is named):", *lines])
 
 
-def _draws_itself(batch: Batch) -> bool:
-    """Whether the lanes are environments that know no renderer of ours, but draw pictures of their own."""
-    return "renderer" not in batch.metadata and "rgb_array" in batch.metadata.get("render_modes", ())
-
-
 def _open_drawing(command: PlayCommand, env: Values) -> Player:
-    """The player once more, in this process, with environments that draw."""
+    """The player once more, with environments that draw: arrays for a video, small pictures for a page.
+
+    A page without pictures is better than none, so there the player stays as it was if they cannot be drawn.
+    """
+    from shoal.report.pictures import drawing_options, render, show_pictures
     from shoal.vector.rendering import PICTURES
 
-    kwargs = {**env.get("env_kwargs", {}), "render_mode": "rgb_array"}
-    env = {**env, "env_kwargs": kwargs, "backend": "serial"}
-    drawing = open_player(command, command.num_envs, env, autoreset_mode="disabled")
-    fps = drawing.batch.metadata.get("render_fps", PICTURES.fps)
-    drawing.batch.metadata["renderer"] = replace(PICTURES, fps=fps)
+    drawing = open_player(command, command.num_envs, drawing_options(env), autoreset_mode="disabled")
+    try:
+        if command.video is None:
+            show_pictures(drawing.batch)
+        else:
+            drawing.batch.reset(seed=0)
+            render(drawing.batch)
+            fps = drawing.batch.metadata.get("render_fps") or PICTURES.fps
+            drawing.batch.metadata["renderer"] = replace(PICTURES, fps=fps)
+    except ConfigError as error:
+        drawing.close()
+        if command.video is not None:
+            raise
+        print(f"{error} The page shows observations instead.")
+        return open_player(command, command.num_envs, env, autoreset_mode="disabled")
     return drawing
 
 

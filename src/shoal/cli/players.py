@@ -14,6 +14,7 @@ from shoal.registry import as_world, find_world, world_names
 from shoal.training.run import find_checkpoint
 from shoal.training.settings import world_in
 from shoal.training.trust import read_config
+from shoal.vector.lanes.gym_ids import is_gym_id
 from shoal.world import World
 
 if TYPE_CHECKING:
@@ -44,9 +45,7 @@ def is_world(word: str) -> bool:
     """Whether `word` names a world or an environment, rather than a run folder."""
     if find_world(word) is not None or (":" in word and not Path(word).exists()):
         return True
-    import gymnasium
-
-    return word in gymnasium.registry
+    return is_gym_id(word)
 
 
 def world_among(argv: list[str]) -> World | None:

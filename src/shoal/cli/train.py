@@ -36,7 +36,8 @@ class TrainCommand:
     """Train an agent on a batch of environments. The defaults are those of the world that is named."""
 
     world: Annotated[str | None, Flag("WORLD", positional=True)] = None
-    """A world (`shoal envs` lists them), any Gymnasium id, or your own environment as package.module:Class."""
+    """A world (`shoal envs` lists them); any Gymnasium id, e.g. LunarLander-v3, ALE/Pong-v5 or package:MyEnv-v0; or
+    your own environment as package.module:Class."""
     algo: Annotated[str | None, Flag("|".join(ALGOS))] = None
     """Which agent learns; ppo if nobody is named."""
     preset: Annotated[str | None, Flag("NAME")] = None

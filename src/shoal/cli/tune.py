@@ -21,7 +21,8 @@ class TuneCommand:
     """
 
     world: Annotated[str | None, Flag("WORLD", positional=True)] = None
-    """A world (`shoal envs` lists them), any Gymnasium id, or your own environment as package.module:Class."""
+    """A world (`shoal envs` lists them); any Gymnasium id, e.g. LunarLander-v3, ALE/Pong-v5 or package:MyEnv-v0; or
+    your own environment as package.module:Class."""
     tune: Annotated[tuple[str, ...], Flag("NAME=VALUES")] = ()
     """What is searched: algo.lr=1e-4..1e-2:log, algo.num_steps=32,64,128. May be given several times; without it, what
     the world or the agent proposes."""

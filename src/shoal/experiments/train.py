@@ -23,6 +23,7 @@ from shoal.runs.num_envs import Source, plan_measured
 from shoal.training.command import command_line
 from shoal.training.config import TrainConfig
 from shoal.training.interrupt import INTERRUPTED, Interruptible
+from shoal.training.own_network import name_network
 from shoal.training.run import lock_folder
 from shoal.training.settings import config_from, config_values, merge, refuse_changes, sorted_settings
 from shoal.training.trust import read_config
@@ -120,13 +121,15 @@ def plan(
     world: Any, settings: Values, config: str | Path | None, preset: str | None, quiet: bool = True
 ) -> TrainConfig[Any, Any]:
     """A configuration that other processes can train."""
-    for name in ("hooks", "network"):
-        if settings.get(name) is not None:
+    network, made = name_network(settings.get("network"))
+    for name, given in (("hooks", settings.get("hooks")), ("network", made)):
+        if given is not None:
             raise ConfigError(
                 f"{name} is an object of this process, and several runs are trained in processes of their own. "
-                "Let the lab of a world bring it, or train each seed by itself."
+                "Let the lab of a world bring it, name a network by its import path, or train each seed by itself."
             )
     settings = {name: value for name, value in settings.items() if name not in ("hooks", "network")}
+    settings |= {} if network is None else {"network": network}
     say = (lambda text: None) if quiet else partial(print, flush=True)
     planned, resolved = plan_measured(Source(world, config, preset), settings, None, say)
     _check_importable(planned)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypedDict, cast
 
@@ -15,6 +16,7 @@ from shoal.report.page import render_page
 from shoal.report.sections import Section
 from shoal.seeding import Seed
 from shoal.training.files import explained, read_table, replace_file
+from shoal.training.interrupt import Stopped
 from shoal.training.lab import Policy
 from shoal.trees import Tree
 from shoal.vector.batch import Batch
@@ -44,10 +46,17 @@ class Replay(TypedDict):
     lanes: list[Lane]
 
 
-def record_replay(batch: Batch, actor: Policy, seed: int | Seed, title: str, max_steps: int = MAX_STEPS) -> Replay:
+def record_replay(
+    batch: Batch,
+    actor: Policy,
+    seed: int | Seed,
+    title: str,
+    max_steps: int = MAX_STEPS,
+    stopping: Callable[[], bool] = lambda: False,
+) -> Replay:
     """One episode of every lane. `batch` must have autoreset off, so that the last state of an episode can be seen.
 
-    A lane that is still going after `max_steps` is cut there.
+    A lane that is still going after `max_steps` is cut there. `Stopped` as soon as `stopping()`.
     """
     from shoal.training.acting import Actor  # loads torch, which showing a replay does not need
 
@@ -61,6 +70,7 @@ def record_replay(batch: Batch, actor: Policy, seed: int | Seed, title: str, max
             return renderer.frames(batch, obs)
         return of_agent(batch, obs, actor.agent)
 
+    renderer.begin()
     obs, info = batch.reset(seed=seed)
     actor.forget(np.ones(batch.num_envs, np.bool_))
     lanes: list[Lane] = [
@@ -69,6 +79,8 @@ def record_replay(batch: Batch, actor: Policy, seed: int | Seed, title: str, max
     ]
     going = np.ones(batch.num_envs, np.bool_)
     for _ in range(max_steps):
+        if stopping():
+            raise Stopped
         action = actor(obs, info)
         obs, reward, terminated, truncated, info = batch.step(action)
         frames, actions = look(obs), np.asarray(action)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, closing
+from contextlib import AbstractContextManager, ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.agents.agent import Agent
 from shoal.errors import ConfigError, RunError, ShoalError, naming
-from shoal.options import Values
-from shoal.registry import as_world
+from shoal.options import Values, as_values
+from shoal.registry import UNNAMED, EnvironmentOptions, as_world
+from shoal.report.pictures import LANES as PICTURE_LANES
+from shoal.report.pictures import drawing_options, draws_itself, show_pictures
 from shoal.report.replay import record_replay, save_replay
 from shoal.report.run_report import write_report
 from shoal.runs.num_envs import Source, check_memory, plan_measured
@@ -24,11 +26,12 @@ from shoal.training.config import AUTO, TrainConfig
 from shoal.training.display import Display, make_display
 from shoal.training.evaluate import Evaluator
 from shoal.training.hooks import Hooks
-from shoal.training.interrupt import INTERRUPTED, Interruptible
+from shoal.training.interrupt import INTERRUPTED, Interruptible, Stopped
 from shoal.training.lab import lab_of
-from shoal.training.loop import Loop
+from shoal.training.loop import UNREPORTED, Loop
 from shoal.training.metrics import read_evaluations
 from shoal.training.opening import begin_from, make_agent, make_batch, make_hooks
+from shoal.training.own_network import name_network
 from shoal.training.replay_file import keep_replay_in
 from shoal.training.run import Run, create_run, find_run, resume_run
 from shoal.training.settings import (
@@ -45,7 +48,7 @@ from shoal.training.settings import (
 from shoal.training.track import Tracker, load_service
 from shoal.training.trust import has_own_config, read_config
 from shoal.vector.batch import Batch
-from shoal.world import World
+from shoal.world import World, options_of
 
 if TYPE_CHECKING:
     from torch import nn
@@ -115,7 +118,7 @@ def train(
     runs_dir: str | Path = "runs",
     run_name: str | None = None,
     hooks: Hooks | None = None,
-    network: nn.Module | None = None,
+    network: nn.Module | Callable[..., nn.Module] | str | None = None,
     track: str | None = None,
     quiet: bool = False,
     **settings: Any,
@@ -132,7 +135,8 @@ def train(
         runs_dir: where the run folder is made.
         run_name: what the folder is called; one that exists is refused.
         hooks: what is added to the loop (see `shoal.training.hooks`), instead of what the world itself adds.
-        network: an `nn.Module` of your own instead of the standard one or the world's.
+        network: one of your own instead of the standard one or the world's: its class or import path, which every verb
+            finds again, or an `nn.Module` (see docs/networks.md).
         track: also log to "wandb" or "trackio".
         quiet: print nothing.
         settings: fields of `TrainConfig` and options of the world and its lab, by name, e.g. `num_envs=64` (or
@@ -140,14 +144,17 @@ def train(
     """
     if isinstance(world, str | Path) and Path(world).suffix in (".json", ".toml"):
         world, config = None, world
+    named, made = name_network(network)
+    if named is not None:
+        settings["network"] = named
     if resume is not None:
         given = {name: value for name, value in settings.items() if (name, value) != ("num_envs", AUTO)}
         plan = plan_resumed(resume, world, given, trust)
     else:
         say = (lambda text: None) if quiet else partial(print, flush=True)
-        planned, resolved = plan_measured(Source(world, config, preset), settings, network, say)
+        planned, resolved = plan_measured(Source(world, config, preset), settings, made, say)
         plan = Plan(planned, resolved, source="" if config is None else str(config))
-    plan = replace(plan, network=network, hooks=hooks)
+    plan = replace(plan, network=made, hooks=hooks)
     return carry_out(plan, runs_dir, run_name, track, partial(make_display, quiet=quiet))
 
 
@@ -169,6 +176,17 @@ def carry_out(
         title = f"{plan.config.world} · {plan.config.algo.name} · {plan.config.num_envs} lanes"
         display = show(title, plan.config.total_steps, headlines=lab_of(plan.world).headlines)
         run.listeners += [display] if service is None else [display, Tracker(service, run)]
+        if plan.world.reference.startswith(UNNAMED):
+            display.say(
+                f"{plan.world.name} has no name to import, so this run can be resumed from Python alone, with "
+                "shoal.train(env, resume=...). Put it into a module, and every verb of the command line works."
+            )
+        if plan.network is not None:
+            display.say(
+                f"The network {type(plan.network).__name__} was made in Python, so this run can be resumed with "
+                "shoal.train(resume=..., network=...) alone. Name its class, network='package.module:Net', and every "
+                "verb of the command line works."
+            )
         return _train(_make_loop(batch, agent, plan.config, run, own_hooks), plan, run, checkpoint, display)
 
 
@@ -190,8 +208,9 @@ def plan_resumed(run: str | Path, world: Any, settings: Values, trust: bool) -> 
             f"{path / 'config.json'} would connect to the Ray cluster at {address}, and this user did not sign that. "
             "Pass --trust (trust=True) if you know where the run comes from, or name a cluster: --ray-address."
         )
-    reached = Checkpoints(path / "checkpoints").load().step
-    if reached >= config.total_steps:
+    last = Checkpoints(path / "checkpoints").load()
+    reached = last.step
+    if reached >= config.total_steps and UNREPORTED not in last.meta:
         raise ConfigError(
             f"{path} has already reached {reached:,} of its {config.total_steps:,} steps. "
             f"Pass more total steps to go on, e.g. --total-steps {2 * config.total_steps}."
@@ -234,12 +253,12 @@ def _train(loop: Loop, plan: Plan, run: Run, checkpoint: Checkpoint | None, disp
     eval_lanes = min(config.num_envs, config.eval_episodes)
     with (
         closing(make_batch(plan.world, config, eval_lanes)) as eval_batch,
-        closing(make_batch(plan.world, config, REPLAY_LANES, autoreset_mode="disabled")) as replay_batch,
+        closing(_open_replay_lanes(plan.world, config, loop.batch.pattern, display.say)) as replay_batch,
     ):
 
-        def record(step: int) -> None:
+        def record(step: int, stopping: Callable[[], bool]) -> None:
             seed = Seed(config.seed, Stream.EVALUATION)
-            replay = record_replay(replay_batch, Actor(agent), seed, f"step {step:,}")
+            replay = record_replay(replay_batch, Actor(agent), seed, f"step {step:,}", stopping=stopping)
             save_replay(run.path, step, replay)
 
         evaluator = Evaluator(run, eval_batch, agent, config, record)
@@ -249,9 +268,7 @@ def _train(loop: Loop, plan: Plan, run: Run, checkpoint: Checkpoint | None, disp
             with fitting(checkpoint):
                 loop.restore(checkpoint.arrays, checkpoint.meta)
             display.say(f"Resuming {run.path} at step {checkpoint.step:,}.")
-        reason = _run_loop(loop, run, display)
-        if reason != INTERRUPTED and evaluator.evaluated_at != loop.step:  # a rule ended it between two evaluations
-            evaluator.evaluate(loop.step)
+        reason = _run_loop(loop, evaluator, run, display)
     display.close()
     report = write_report(run.path)
     evaluations = read_evaluations(run.path)
@@ -268,11 +285,29 @@ def _train(loop: Loop, plan: Plan, run: Run, checkpoint: Checkpoint | None, disp
     return TrainResult(run.path, agent, run.last_row, reason, loop.step, evaluation)
 
 
-def _run_loop(loop: Loop, run: Run, display: Display) -> str:
+def _open_replay_lanes(world: World, config: TrainConfig, lanes: Batch, say: Callable[[str], None]) -> Batch:
+    """The lanes that replays are recorded in: those that draw themselves do, if they can."""
+    if isinstance(config.env, EnvironmentOptions) and draws_itself(lanes.metadata):
+        env = options_of(world, drawing_options(as_values(config.env)))
+        drawing = make_batch(world, replace(config, env=env), PICTURE_LANES, autoreset_mode="disabled")
+        try:
+            show_pictures(drawing)
+            return drawing
+        except ConfigError as error:
+            drawing.close()
+            say(f"{error} Replays show observations instead.")
+    return make_batch(world, config, REPLAY_LANES, autoreset_mode="disabled")
+
+
+def _run_loop(loop: Loop, evaluator: Evaluator, run: Run, display: Display) -> str:
     """Run to the end; if that fails, say where the run can go on from."""
     try:
-        with Interruptible(lambda: loop.stop(INTERRUPTED), display.say):
-            return loop.train()
+        with Interruptible(lambda: loop.stop(INTERRUPTED), display.say), suppress(Stopped):
+            reason = loop.train()
+            if not loop.stopping and evaluator.evaluated_at != loop.step:  # a rule ended it between two evaluations
+                loop.last_metrics |= evaluator.evaluate(loop)
+                loop.save()
+        return reason
     except (ShoalError, KeyboardInterrupt):
         display.close()
         saved = run.checkpoints.steps()
@@ -281,8 +316,3 @@ def _run_loop(loop: Loop, run: Run, display: Display) -> str:
         else:
             display.say(f"There is no checkpoint in {run.path} yet, so this run cannot be resumed.")
         raise
-    finally:
-        if loop.inexact is not None:
-            display.say(
-                f"Resuming this run begins new episodes, because its environments cannot be saved: {loop.inexact}"
-            )

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from shoal.agents.config import DDDQNConfig, PPOConfig, SACConfig
 from shoal.errors import ConfigError, unknown_name
-from shoal.options import Flag, NoOptions, O
+from shoal.options import Duration, Flag, NoOptions, O
 from shoal.seeding import check_run_seed
 from shoal.training.checkpoint import KEEP
 from shoal.world import BatchOptions
@@ -17,6 +17,10 @@ T = TypeVar("T")
 """What a world's lab adds to the settings."""
 AUTO = "auto"
 """For `num_envs`: measure how many lanes are fastest here."""
+SPARE_STEPS = 200_000
+"""Environment steps that a replay memory has room for between two checkpoints that go by time."""
+MAX_ROWS = 2_000
+"""Rows of metrics that a run writes at most, about: short iterations share one."""
 AgentConfig = PPOConfig | SACConfig | DDDQNConfig
 
 
@@ -25,7 +29,8 @@ class TrainConfig(Generic[O, T]):
     """Train an agent on a batch of environments. `O` are the options of the world, `T` those of its lab."""
 
     world: Annotated[str, Flag("WORLD", hidden=True)]
-    """A world (`shoal envs` lists them), any Gymnasium id, or your own environment as package.module:Class."""
+    """A world (`shoal envs` lists them); any Gymnasium id, e.g. LunarLander-v3, ALE/Pong-v5 or package:MyEnv-v0; or
+    your own environment as package.module:Class."""
     num_envs: Annotated[int, Flag(words=(AUTO,))] = 64
     """Environments stepped as one batch; auto measures how many are fastest here and fit into memory."""
     total_steps: int = 500_000
@@ -34,16 +39,21 @@ class TrainConfig(Generic[O, T]):
     """Everything random in the run follows from this."""
     init: Annotated[str | None, Flag("RUN")] = None
     """Begin with the networks of another run of such an agent, or of one of its checkpoints: RUN/checkpoints/step_N."""
+    network: Annotated[str | None, Flag("MODULE:NAME")] = None
+    """A network of your own in place of the standard one, as package.module:Net; see docs/networks.md."""
     device: str = "cpu"
     """Where the networks live, e.g. cpu or cuda."""
-    checkpoint_every: int = 100_000
-    """Environment steps between checkpoints."""
+    checkpoint_every: int | Duration = 100_000
+    """Environment steps between checkpoints, or time: 90s, 10m, 2h."""
     keep: int | Literal["all"] = KEEP
     """Checkpoints that are kept, beside the best one."""
     eval_every: int = 0
     """Environment steps between evaluations; 0 evaluates at the end only."""
     eval_episodes: int = 20
     """Episodes of one evaluation."""
+    eval_max_steps: int | None = None
+    """Steps after which an episode of an evaluation is cut and counts as it is; none takes 10,000, or the
+    environment's own time limit if that is longer."""
     runners: int = 0
     """Processes on a Ray cluster that share the environments and collect for this one; 0 collects here."""
     staleness: int = 0
@@ -64,8 +74,10 @@ class TrainConfig(Generic[O, T]):
 
     def __post_init__(self) -> None:
         for name in ("num_envs", "total_steps", "checkpoint_every", "eval_episodes"):
-            if getattr(self, name) < 1:
+            if not isinstance(getattr(self, name), Duration) and getattr(self, name) < 1:
                 raise ConfigError(f"{name} must be at least 1, not {getattr(self, name)}.")
+        if self.eval_max_steps is not None and self.eval_max_steps < 1:
+            raise ConfigError(f"eval_max_steps must be at least 1, not {self.eval_max_steps}.")
         if self.keep != "all" and self.keep < 1:
             raise ConfigError(f"keep must be at least 1, or 'all', not {self.keep}.")
         check_run_seed(self.seed)
@@ -86,6 +98,17 @@ class TrainConfig(Generic[O, T]):
     def num_iterations(self) -> int:
         """Iterations that reach `total_steps`; the last one may go a little beyond."""
         return -(-self.total_steps // self.batch_size)
+
+    @property
+    def checkpoint_steps(self) -> int:
+        """Environment steps after which a checkpoint is due, also where that goes by time: what a replay memory gets in
+        between has to lie in spare places of it."""
+        return SPARE_STEPS if isinstance(self.checkpoint_every, Duration) else self.checkpoint_every
+
+    @property
+    def log_every(self) -> int:
+        """Environment steps between rows of metrics: an iteration, if there are not too many."""
+        return max(self.batch_size, self.total_steps // MAX_ROWS)
 
     def batch_options(self, **changes: Any) -> BatchOptions:
         """How the lanes of the run are made; `changes` are fields of `BatchOptions`."""

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.errors import ConfigError, LaneFault
+from shoal.errors import ConfigError
 from shoal.seeding import Seed, Stream
 from shoal.training.acting import Actor
+from shoal.training.interrupt import Stopped
 from shoal.vector.batch import Batch
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from shoal.training.run import Run
 
 
-ENDLESS = 1_000_000
-"""Steps after which a lane without an end is a fault."""
+MAX_STEPS = 10_000
+"""Steps after which an episode of an evaluation is cut, unless the environment has a longer time limit of its own."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,20 @@ class Evaluation:
 
     returns: np.ndarray
     lengths: np.ndarray
+    num_cut: int = 0
+    """Episodes that had not ended after `max_steps`, and count as they were then."""
+    max_steps: int = MAX_STEPS
+
+    @property
+    def warning(self) -> str | None:
+        """What to say if episodes were cut."""
+        if not self.num_cut:
+            return None
+        return (
+            f"{self.num_cut} of {len(self.returns)} episodes of the evaluation had not ended after "
+            f"{self.max_steps:,} steps and count as they were then. Give the environment a time limit, or raise "
+            "--eval-max-steps."
+        )
 
     def summary(self) -> dict[str, Any]:
         """Mean return with its 95 % interval, and what lies behind it, as a JSON value."""
@@ -48,26 +63,50 @@ class Evaluation:
         }
 
 
-def evaluate(batch: Batch, actor: Policy, episodes: int, seed: int) -> Evaluation:
-    """Play `episodes` episodes, as evenly spread over the lanes as possible. `batch` must be SAME_STEP."""
-    quota = EpisodeQuota(batch.num_envs, episodes)
+def evaluate(
+    batch: Batch,
+    actor: Policy,
+    episodes: int,
+    seed: int,
+    max_steps: int | None = None,
+    stopping: Callable[[], bool] = lambda: False,
+) -> Evaluation:
+    """Play `episodes` episodes, as evenly spread over the lanes as possible. `batch` must be SAME_STEP.
+
+    An episode that has not ended after `max_steps` (None: see `episode_limit`) is cut and counts as it is. `Stopped` as
+    soon as `stopping()`.
+    """
+    quota, limit = EpisodeQuota(batch.num_envs, episodes), max_steps or episode_limit(batch)
     kept: list[tuple[int, float, int]] = []
+    num_cut = 0
     obs, info = batch.reset(seed=Seed(seed, Stream.EVALUATION))
-    since_end = np.zeros(batch.num_envs, int)
+    returns, lengths = np.zeros(batch.num_envs), np.zeros(batch.num_envs, int)
     while not quota.done:
-        obs, _, terminated, truncated, info = batch.step(actor(obs, info))
+        if stopping():
+            raise Stopped
+        obs, reward, terminated, truncated, info = batch.step(actor(obs, info))
+        returns, lengths = returns + np.asarray(reward), lengths + 1
         ended = terminated | truncated
-        since_end = np.where(ended, 0, since_end + 1)
+        over = ~ended & (lengths >= limit)
         if ended.any():
             for lane in np.flatnonzero(quota.counts(ended)):
                 kept.append((int(lane), float(info["episode"]["r"][lane]), int(info["episode"]["l"][lane])))
             actor.forget(ended)
-        if since_end.max() >= ENDLESS:
-            endless = int(since_end.argmax())
-            raise LaneFault(f"Lane {endless} has not ended its episode in {ENDLESS:,} steps of evaluation.", endless)
+        if over.any():
+            cut = np.flatnonzero(quota.counts(over))
+            kept += [(int(lane), float(returns[lane]), int(lengths[lane])) for lane in cut]
+            num_cut += len(cut)
+            obs, info = batch.reset(options={"reset_mask": over})
+            actor.forget(over)
+        returns[ended | over] = lengths[ended | over] = 0
     kept.sort(key=lambda episode: episode[0])  # stable: episodes of a lane stay in order
-    _, returns, lengths = zip(*kept, strict=True)
-    return Evaluation(np.array(returns), np.array(lengths))
+    _, all_returns, all_lengths = zip(*kept, strict=True)
+    return Evaluation(np.array(all_returns), np.array(all_lengths), num_cut, limit)
+
+
+def episode_limit(batch: Batch) -> int:
+    """Steps after which an episode is cut: the environment's own time limit, if that is beyond `MAX_STEPS`."""
+    return max(MAX_STEPS, batch.metadata.get("max_episode_steps") or 0)
 
 
 def bootstrap_interval(values: np.ndarray, level: float = 0.95, resamples: int = 2000) -> tuple[float, float]:
@@ -89,26 +128,40 @@ class Evaluator:
     """Callback of the loop: evaluates every `eval_every` steps and at the end."""
 
     def __init__(
-        self, run: Run, batch: Batch, agent: Agent, config: TrainConfig, record: Callable[[int], None]
+        self,
+        run: Run,
+        batch: Batch,
+        agent: Agent,
+        config: TrainConfig,
+        record: Callable[[int, Callable[[], bool]], None],
     ) -> None:
-        """`record(step)` is called after each evaluation, to keep a replay of what the policy does."""
-        self.run, self.batch, self.agent, self.record = run, batch, agent, record
-        self.every, self.episodes, self.seed = config.eval_every, config.eval_episodes, config.seed
+        """`record(step, stopping)` is called after each evaluation, to keep a replay of what the policy does."""
+        self.run, self.batch, self.agent, self.config, self.record = run, batch, agent, config, record
         self.evaluated_at = -1
 
-    def after_iteration(self, loop: Loop) -> dict[str, float] | None:
-        due = self.every > 0 and loop.passed(self.every)
-        if not due and loop.step < loop.config.total_steps:
-            return None
-        with loop.clock("evaluation"):
-            return self.evaluate(loop.step)
+    def is_due(self, loop: Loop) -> bool:
+        """Whether this iteration is evaluated."""
+        every = self.config.eval_every
+        return (every > 0 and loop.passed(every)) or loop.step >= loop.config.total_steps
 
-    def evaluate(self, step: int) -> dict[str, float]:
+    def after_iteration(self, loop: Loop) -> dict[str, float] | None:
+        return self.evaluate(loop) if self.is_due(loop) else None
+
+    def evaluate(self, loop: Loop) -> dict[str, float]:
         """Evaluate now, write it down, and return what to log under Stable-Baselines3's names."""
-        result = evaluate(self.batch, Actor(self.agent), self.episodes, self.seed)
-        summary = result.summary()
-        self.run.evaluation(step, {**summary, "returns": result.returns.tolist()})
-        self.record(step)
+
+        def stopping() -> bool:
+            return loop.stopping
+
+        config, step = self.config, loop.step
+        with loop.clock("evaluation"):
+            actor = Actor(self.agent)
+            result = evaluate(self.batch, actor, config.eval_episodes, config.seed, config.eval_max_steps, stopping)
+            summary = result.summary()
+            self.run.evaluation(step, {**summary, "returns": result.returns.tolist()})
+            if result.warning is not None:
+                self.run.say(result.warning)
+            self.record(step, stopping)
         self.evaluated_at = step
         return {
             "eval/mean_reward": summary["mean"],

@@ -2,7 +2,8 @@
 
 Each protocol is one question that the loop asks at one moment. An object that has something to remember also has
 `state_dict() -> dict[str, Tensor]` and `load_state_dict`; it is then saved and resumed with the run. One that must get
-to know the run has `begin(loop)`, which is called once, before the first step. An object may play several parts.
+to know the run has `begin(loop)`, which is called once, before the first step. A callback that may take long has
+`is_due(loop) -> bool`: before an iteration in which it is, the run is saved. An object may play several parts.
 
 Hooks live in the process that learns, also where the lanes are on runners (`--runners`). Settings of the lanes are
 changed in `loop.batch.pattern`, which runners take over with the next weights.
@@ -81,6 +82,10 @@ class Hooks:
         """The hooks that have a `begin`, each once."""
         every = [*self.recorders, self.curriculum, *self.callbacks, *self.stop_rules]
         return [hook for hook in dict.fromkeys(every) if hasattr(hook, "begin")]
+
+    def lengthy(self) -> list[Any]:
+        """The callbacks that have an `is_due`."""
+        return [callback for callback in self.callbacks if hasattr(callback, "is_due")]
 
     def remembering(self) -> dict[str, Any]:
         """The hooks that have a `state_dict`, by a name that is stable between runs."""

@@ -10,6 +10,12 @@ from typing import Any
 
 INTERRUPTED = "interrupted"
 """Why a run ended that somebody stopped."""
+
+
+class Stopped(Exception):
+    """Something long was broken off because somebody stopped the run; its last checkpoint is from before it."""
+
+
 FINISHING = "Finishing this iteration, then saving. Ctrl-C again stops at once."
 
 

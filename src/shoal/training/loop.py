@@ -7,6 +7,7 @@ a replay memory. Steps are environment steps, summed over the lanes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from time import perf_counter
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,16 +15,25 @@ import torch
 from gymnasium.vector import AutoresetMode
 
 from shoal.agents.agent import Agent
+from shoal.agents.config import OffPolicyConfig
 from shoal.agents.rollout import Rollout
 from shoal.errors import ConfigError, LaneFault, StateError
+from shoal.options import Duration
 from shoal.seeding import Seed, Stream
 from shoal.training.collect import Clock, CpuClock, collect
 from shoal.training.config import TrainConfig
 from shoal.training.hooks import Hooks
+from shoal.training.interrupt import Stopped
 from shoal.training.metrics import CPU_CORES
 from shoal.trees import copy_tree, index_tree, named_leaves
 from shoal.vector.batch import Batch
 
+UNREPORTED = "unreported"
+"""Under this name a checkpoint keeps what an iteration learned if its evaluation was still to come."""
+UNLOGGED = "unlogged"
+"""Likewise what was learned since the last row of metrics."""
+EVALUATED = "eval/mean_reward"
+"""The metric that an iteration has which was evaluated."""
 Tensors = dict[str, Any]  # numpy arrays and torch tensors by name, as a checkpoint keeps them
 
 
@@ -57,27 +67,29 @@ class Loop:
         self.step = self.iteration = 0
         self.phase: str | None = None
         self.last_metrics: dict[str, float] = {}
-        self.saved_at = -1
+        self.saved_at, self._saved_when = -1, perf_counter()
+        self._unlogged: dict[str, float] = {}  # what was learned since the last row of metrics
         self.inexact: str | None = None  # why the environments cannot be saved, once that is known
         self._stop_reason: str | None = None
         self._resumed = False
+        self._unreported: dict[str, float] | None = (
+            None  # what an iteration learned whose callbacks did not come to an end
+        )
 
     def train(self) -> str:
         """Run to the end; returns the reason why it ended."""
         self._begin()
-        while (reason := self._reason_to_stop()) is None:
-            try:
-                self.collect(self.batch, self.agent, self.rollout, self.hooks, self.clock)
-                with self.clock("learning"):
-                    metrics = self.agent.update(self.rollout, progress=self.step / self.config.total_steps)
-            except LaneFault as fault:
-                raise LaneFault(f"{fault} The rollout began at step {self.step:,} of the run.", fault.lane) from fault
-            self.step += self.rollout.num_steps * self.batch.num_envs
-            self.iteration += 1
-            self._report(metrics)
-            self._advance_phase()
-            if self.passed(self.config.checkpoint_every) or "eval/mean_reward" in self.last_metrics:
-                self.save()
+        try:
+            if self._unreported is not None:
+                self._finish_iteration(self._unreported)
+            while (reason := self._reason_to_stop()) is None:
+                self._finish_iteration(self._iterate())
+        except Stopped:
+            assert self._stop_reason is not None
+            return self._stop_reason
+        if self._unlogged and not self.stopping:  # who goes on with it later writes the row then
+            self._log()
+            self.save()
         if self.saved_at != self.step:
             self.save()
         return reason
@@ -86,11 +98,16 @@ class Loop:
         """End the run after the iteration that is under way, e.g. from a signal handler."""
         self._stop_reason = reason
 
+    @property
+    def stopping(self) -> bool:
+        """Whether `stop` was called: what takes long and can be made up for, as an evaluation, is to end now."""
+        return self._stop_reason is not None
+
     # ------------------------------------------------------------------ the steps of `train`
 
     def _begin(self) -> None:
         """First observations into the last row of the rollout, which is where `collect` goes on from."""
-        if self.step >= self.config.total_steps:
+        if self.step >= self.config.total_steps and self._unreported is None:
             raise ConfigError(
                 f"The run already has {self.step:,} of {self.config.total_steps:,} steps. Raise total_steps to go on."
             )
@@ -100,7 +117,48 @@ class Loop:
             hook.begin(self)
         if not self._resumed:
             self._advance_phase()
+            self._try_to_save_environments()
         self.clock, self.cpu = Clock(), CpuClock(self.batch)
+
+    def _try_to_save_environments(self) -> None:
+        """Say now, and not when it is too late, if the run can be resumed with new episodes only."""
+        try:
+            self.batch.get_state()
+        except StateError as error:
+            reason = str(error)
+            self.run.say(f"Resuming this run begins new episodes, because its environments cannot be saved: {reason}")
+
+    def _iterate(self) -> dict[str, float]:
+        """Collect and learn. The run is saved if what follows may take long: nobody is to lose more than that."""
+        try:
+            self.collect(self.batch, self.agent, self.rollout, self.hooks, self.clock)
+            with self.clock("learning"):
+                metrics = self.agent.update(self.rollout, progress=self.step / self.config.total_steps)
+        except LaneFault as fault:
+            raise LaneFault(f"{fault} The rollout began at step {self.step:,} of the run.", fault.lane) from fault
+        self.step += self.rollout.num_steps * self.batch.num_envs
+        self.iteration += 1
+        episodes = self.rollout.episodes
+        self.run.episodes(self.step, episodes.returns, episodes.lengths)
+        if any(hook.is_due(self) for hook in self.hooks.lengthy()):
+            self._unreported = metrics
+            self.save()
+        return metrics
+
+    def _finish_iteration(self, metrics: dict[str, float]) -> None:
+        self._report(metrics)
+        self._unreported = None
+        self._advance_phase()
+        if self._checkpoint_is_due() or EVALUATED in self.last_metrics:
+            self.save()
+
+    def _checkpoint_is_due(self) -> bool:
+        every = self.config.checkpoint_every
+        if not isinstance(every, Duration):
+            return self.passed(every)
+        if isinstance(self.config.algo, OffPolicyConfig) and self.passed(self.config.checkpoint_steps):
+            return True
+        return perf_counter() - self._saved_when >= every.seconds
 
     def _reason_to_stop(self) -> str | None:
         if self._stop_reason is not None:
@@ -112,14 +170,20 @@ class Loop:
 
     def _report(self, metrics: dict[str, float]) -> None:
         """Callbacks add to the metrics of the iteration; then everything is written down."""
-        episodes = self.rollout.episodes
-        self.run.episodes(self.step, episodes.returns, episodes.lengths)
         self.last_metrics = dict(metrics)
         for callback in self.hooks.callbacks:
             self.last_metrics |= callback.after_iteration(self) or {}
+        self._unlogged |= self.last_metrics
+        if self.passed(self.config.log_every) or self.step >= self.config.total_steps or EVALUATED in self.last_metrics:
+            self._log()
+
+    def _log(self) -> None:
+        """A row of what was learned since the last one, the latest of each number."""
         self.last_metrics |= {f"time/{section}": seconds for section, seconds in self.clock.lap().items()}
         self.last_metrics[CPU_CORES] = self.cpu.cores()
-        self.run.log(self.step, {**self.last_metrics, **({} if self.phase is None else {"phase": self.phase})})
+        about = {"time/iterations": self.iteration, **({} if self.phase is None else {"phase": self.phase})}
+        self.run.log(self.step, {**self._unlogged, **self.last_metrics, **about})
+        self._unlogged = {}
 
     def _advance_phase(self) -> None:
         if self.hooks.curriculum is not None:
@@ -134,8 +198,8 @@ class Loop:
     def save(self) -> None:
         """Write a checkpoint from which the run continues bit for bit."""
         tensors, meta = self.snapshot()
-        self.run.checkpoint(self.step, tensors, meta, self.last_metrics.get("eval/mean_reward"))
-        self.saved_at = self.step
+        self.run.checkpoint(self.step, tensors, meta, self.last_metrics.get(EVALUATED))
+        self.saved_at, self._saved_when = self.step, perf_counter()
 
     def snapshot(self) -> tuple[Tensors, dict[str, Any]]:
         """Everything the run remembers between two iterations: arrays by name, and plain numbers."""
@@ -154,7 +218,9 @@ class Loop:
         tensors |= {f"loop.{name}": copy_tree(leaf) for name, leaf in named_leaves(last_row)}
         for name, hook in self.hooks.remembering().items():
             tensors |= {f"hooks.{name}.{key}": value for key, value in hook.state_dict().items()}
-        return tensors, {"step": self.step, "iteration": self.iteration, "phase": self.phase, "inexact": self.inexact}
+        meta = {"step": self.step, "iteration": self.iteration, "phase": self.phase, "inexact": self.inexact}
+        waiting = {UNREPORTED: self._unreported, UNLOGGED: self._unlogged}
+        return tensors, meta | {name: metrics for name, metrics in waiting.items() if metrics}
 
     def restore(self, tensors: Tensors, meta: dict[str, Any]) -> None:
         """Go back to a snapshot; `train` then continues from there."""
@@ -174,6 +240,7 @@ class Loop:
             hook.load_state_dict({k: torch.as_tensor(t) for k, t in _below(f"hooks.{name}.", tensors).items()})
         self.step, self.iteration, self.phase = meta["step"], meta["iteration"], meta["phase"]
         self.saved_at, self._resumed = self.step, True
+        self._unreported, self._unlogged = meta.get(UNREPORTED), meta.get(UNLOGGED, {})
         if self.inexact is not None:  # new episodes, on seeds that the run has not used
             seed = Seed(self.config.seed, Stream.RESUMED, (self.step,))
             self.batch.reset_into(rollout.step_buffers(rollout.num_steps - 1), seed=seed)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 
+from shoal.agents.config import PPOConfig
 from shoal.errors import ConfigError, RunError, ShoalError, naming, unknown_name
 from shoal.options import Values, as_values
 from shoal.training.acting import Actor, Player, RandomAgent
@@ -19,6 +20,7 @@ from shoal.training.checkpoint import ARRAYS, Checkpoint, Checkpoints, fitting
 from shoal.training.config import TrainConfig, find_algo
 from shoal.training.hooks import Hooks
 from shoal.training.lab import Policy, lab_of
+from shoal.training.own_network import check_network, load_network
 from shoal.training.run import find_checkpoint
 from shoal.training.settings import config_from, merge, world_in
 from shoal.training.trust import read_config
@@ -49,9 +51,18 @@ def make_batch(world: World, config: TrainConfig, num_envs: int, first_lane: int
 
 
 def make_agent(world: World, config: TrainConfig, batch: Batch, network: nn.Module | None = None) -> Agent:
-    """The agent that the configuration names, for the spaces of `batch`, with the world's own network if it has one."""
+    """The agent that the configuration names, for the spaces of `batch`.
+
+    Its network is the one given, or the one that the configuration names, or the world's own, or the standard one.
+    """
+    from shoal.agents.networks import head_for
+
     spaces = batch.single_observation_space, batch.single_action_space
     with _sized("networks"):
+        if network is None and config.network is not None:
+            network = load_network(config.network, spaces, config.seed)
+        if network is not None and isinstance(config.algo, PPOConfig):
+            check_network(network, spaces, head_for(spaces[1], config.algo.squash).num_params)
         network = make_network(world, config, batch) if network is None else network
         agent_class = find_algo(config.algo.name).agent_class()
         return agent_class(*spaces, config.algo, network=network, device=config.device, seed=config.seed)

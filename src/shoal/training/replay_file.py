@@ -29,7 +29,7 @@ def keep_replay_in(run: Path, agent: Agent, config: TrainConfig, resumed: bool) 
         return
     # the latest checkpoint may be one that is still being written, so the one before it must stay whole too
     streams = STREAMS if agent.frames is None else 1
-    spare = 2 * streams * (config.checkpoint_every + config.batch_size)
+    spare = 2 * streams * (config.checkpoint_steps + config.batch_size)
     folder = run / FOLDER
     if not resumed:
         with explained(f"{folder} could not be made", "Make room or choose another --runs-dir."):

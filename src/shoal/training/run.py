@@ -104,7 +104,7 @@ class Run:
 
     def log(self, step: int, metrics: Mapping[str, float | str]) -> None:
         """Write one row of metrics after an iteration that ended at `step`, with episode means and rates added."""
-        self._iterations += 1
+        self._iterations = int(metrics.get("time/iterations", self._iterations + 1))
         now = time.perf_counter()
         row: Row = {
             **self._window.means(),

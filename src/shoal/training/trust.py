@@ -1,8 +1,8 @@
 """Whether something in a run folder was written by this user: signatures with a key of their own, as Jupyter has them.
 
 Two things in a run folder can make Shoal run code: the snapshots of foreign environments, which are pickles, and a
-world named "package.module:Name", which is imported and called. Both are used only if they carry an HMAC with the key
-of this user, or if the caller says that the run is to be trusted.
+world or a network named "package.module:Name", which is imported and called. Both are used only if they carry an HMAC
+with the key of this user, or if the caller says that the run is to be trusted.
 """
 
 from __future__ import annotations
@@ -44,9 +44,10 @@ def is_signed(content: bytes, purpose: Purpose, signature: object) -> bool:
 def read_config(run: Path, trust: bool = False) -> dict[str, Any]:
     """What config.json of a run holds. One that names code to import must be this user's own, or be trusted."""
     values = read_table(run / CONFIG)
-    if not trust and ":" in str(values.get("world")) and not has_own_config(run):
+    code = next((values[key] for key in ("world", "network") if ":" in str(values.get(key))), None)
+    if not trust and code is not None and not has_own_config(run):
         raise RunError(
-            f"{run / CONFIG} names {values['world']!r}, code that would be imported and run, and this user did not "
+            f"{run / CONFIG} names {code!r}, code that would be imported and run, and this user did not "
             f"sign it. Pass --trust (trust=True) if you know where the run comes from."
         )
     return values

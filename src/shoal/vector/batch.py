@@ -63,6 +63,8 @@ class Batch(VectorEnv):
 
     state_is_data = False
     """Whether `set_state` only copies numbers. Where it may run code (a pickle), only one's own runs are resumed."""
+    statistics = True
+    """Whether `step` puts `episode` into infos. Off makes room for Gymnasium's `RecordEpisodeStatistics`."""
     closed = True  # until `__init__` has run: what was never made must not be closed when it is collected
 
     def __init__(
@@ -110,6 +112,8 @@ class Batch(VectorEnv):
         if out is None:
             out = self._buffers = self.empty_step()
         info = self.step_into(actions, out)
+        if not self.statistics:
+            info = {key: value for key, value in info.items() if key not in ("episode", "_episode")}
         if self.copy:
             flags = copy_tree(out.reward), copy_tree(out.terminated), copy_tree(out.truncated)
             return copy_tree(out.obs), *flags, copy_tree(info)

@@ -44,6 +44,8 @@ class Renderer:
     """`(batch, obs, agent) -> [B]`, asked instead of `frames` by worlds that show what the agent thinks."""
     image: Callable[[Any, dict[str, Any]], np.ndarray] | None = None
     """`(frame, meta) -> [H, W, 3] uint8` for videos."""
+    begin: Callable[[], None] = field(default=lambda: None)
+    """Called before the frames of a recording are asked for."""
     fps: float = 30.0
     """Steps per second at which the world looks natural."""
     meta: Callable[[Batch], dict[str, Any]] = field(default=lambda batch: {})
@@ -56,10 +58,10 @@ OBSERVATIONS = Renderer("observations", "")
 PICTURES = Renderer(
     "pictures",
     "",
-    frames=lambda batch, obs: [env.render() for env in batch.envs],  # type: ignore[attr-defined]
+    frames=lambda batch, obs: list(batch.render() or ()),
     image=lambda frame, meta: frame,
 )
-"""For videos of a `SerialBatch` whose environments were made with render_mode="rgb_array"."""
+"""For videos of lanes whose environments were made with render_mode="rgb_array"."""
 
 
 def renderer_of(batch: Batch) -> Renderer:

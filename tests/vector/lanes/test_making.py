@@ -3,8 +3,8 @@ from __future__ import annotations
 import gymnasium as gym
 import pytest
 
-from shoal.errors import ConfigError, UnknownName
-from shoal.vector.lanes.making import EnvMaker, find_spec, probe
+from shoal.errors import ConfigError
+from shoal.vector.lanes.making import EnvMaker, make_lane, probe
 from tests.vector.toys import Trap, Walk
 
 
@@ -20,12 +20,26 @@ def test_the_registered_spec_is_left_as_it_is():
     assert gym.spec("CartPole-v1").order_enforce
 
 
-def test_an_id_may_name_the_module_that_registers_it():
-    assert find_spec("gymnasium.envs.classic_control:CartPole-v1").id == "CartPole-v1"
-    with pytest.raises(ConfigError, match="'no_such_module:CartPole-v1' names a module that cannot be imported"):
-        find_spec("no_such_module:CartPole-v1")
-    with pytest.raises(UnknownName, match="Did you mean"):
-        find_spec("CartPole-v9")
+class Sized(gym.Env):
+    observation_space, action_space = gym.spaces.Discrete(2), gym.spaces.Discrete(2)
+
+    def __init__(self, size=3, goal=1):
+        self.size = size
+
+
+def test_an_argument_that_the_environment_does_not_have_names_the_environment():
+    with pytest.raises(ConfigError, match=r"Sized has no argument 'sise'. Did you mean 'size'. It takes size, goal"):
+        make_lane(EnvMaker(Sized, {"sise": 4}), 0)
+    with pytest.raises(ConfigError, match=r"CartPole-v1 has no argument 'length'. .*sutton_barto_reward"):
+        make_lane(EnvMaker("CartPole-v1", {"length": 4}), 0)
+
+
+def test_a_package_that_is_missing_is_named():
+    def needs_more():
+        raise gym.error.DependencyNotInstalled("Box2D is not installed, run `pip install swig`.")
+
+    with pytest.raises(ConfigError, match="needs a package that is not installed: Box2D is not installed"):
+        make_lane(EnvMaker(needs_more), 0)
 
 
 def test_probing_uses_an_environment_of_its_own_and_closes_it():

@@ -132,7 +132,7 @@ class KernelBatch(KernelAttributes):
 
     def step(self, actions: Array) -> tuple[Tree, Array, Array, Array, Info]:
         """As the contract says."""
-        outputs = free_set(self._sets, self._bound_outputs) if self.copy else None
+        outputs = free_set(self._sets, self._bound_outputs) if self.copy and self.statistics else None
         if outputs is None:
             return super().step(actions)
         out = outputs.step

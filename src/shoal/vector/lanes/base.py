@@ -42,6 +42,7 @@ class LaneBatch(Batch):
             copy=copy,
             metadata=traits.metadata,
         )
+        self.render_mode = traits.render_mode
         self.buffers = buffers
         self.buffers.seed[:] = -1
         self.num_faults = 0
@@ -84,6 +85,10 @@ class LaneBatch(Batch):
     def get_attr(self, name: str) -> tuple[Any, ...]:
         """Attribute `name` of each lane's environment."""
         return self.call(name)
+
+    def render(self) -> tuple[Any, ...]:
+        """What `render()` of each lane's environment returns, e.g. [H, W, 3] uint8 with render_mode="rgb_array"."""
+        return self.call("render")
 
     def set_attr(self, name: str, values: object) -> None:
         """Set attribute `name` of every lane's environment: one value for all, or a list or tuple of one per lane.

@@ -22,7 +22,7 @@ from shoal.vector.lanes.buffers import Buffers, row_views
 from shoal.vector.lanes.faults import Fault, describe_exception, fault_kind
 from shoal.vector.lanes.infos import CONTRACT_KEYS, Columns, to_columns
 from shoal.vector.lanes.making import EnvMaker, Traits, check_alike, make_lane
-from shoal.vector.lanes.snapshot import Snapshots, load
+from shoal.vector.lanes.snapshot import Snapshots
 from shoal.vector.lanes.values import as_mask, as_reward, conformer, rows_of
 
 
@@ -109,6 +109,7 @@ class LaneGroup:
         steps, first, current = self._steps, self.first_lane, self._current
         reward_out, terminated_out, truncated_out = self._reward, self._terminated, self._truncated
         conform, obs_rows, is_leaf, mask_source = self._conform, self._obs_rows, self._is_leaf, self.traits.mask_source
+        logs = self._snapshots.logs
         # a copy: an environment may keep its action, and the buffer holds another one a step later
         action = self.buffers.action
         actions = copy_tree(action) if rows is None else index_tree(action, rows)
@@ -119,6 +120,8 @@ class LaneGroup:
                 self._reset_ended(row)
                 continue
             try:
+                if logs is not None:
+                    logs[row].add(action)
                 obs, reward, terminated, truncated, info = steps[row](action)
                 obs = conform(obs)
                 reward_out[row] = as_reward(reward)
@@ -156,14 +159,16 @@ class LaneGroup:
 
     def save(self) -> list[bytes]:
         """The state of each environment."""
-        return [self._snapshots.save(env, self.first_lane + row) for row, env in enumerate(self.envs)]
+        return [self._snapshots.save(env, row, self.first_lane + row) for row, env in enumerate(self.envs)]
 
     def load(self, saved: list[bytes]) -> None:
         """Go back to what `save` returned."""
         for row, data in enumerate(saved):
-            env = load(self.envs[row], data)
+            env, log = self._snapshots.load(self.envs[row], data)
             if env is not self.envs[row]:
                 self._install(row, env)
+            if log is not None and self._snapshots.logs is not None:
+                self._snapshots.logs[row] = log
 
     def call(self, name: str, args: tuple[object, ...], kwargs: dict[str, object]) -> list[Any]:
         """What method `name` of each environment returns; its value where it is not a method."""
@@ -200,6 +205,7 @@ class LaneGroup:
         else:
             self._close_quietly(self.envs[row])
             self.envs[row], self._steps[row] = env, env.step
+        self._snapshots.watch(row, env)
 
     @staticmethod
     def _close_quietly(env: gym.Env) -> None:
@@ -207,6 +213,8 @@ class LaneGroup:
             env.close()
 
     def _begin(self, row: int, seed: int | None, options: dict[str, object] | None = None) -> None:
+        if self._snapshots.logs is not None:
+            self._snapshots.logs[row].begin(self.envs[row], seed, options)
         obs, info = self.envs[row].reset(seed=seed, options=options)
         obs = self._conform(obs)
         if self.traits.mask_source:

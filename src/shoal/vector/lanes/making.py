@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import copy
+import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.envs.registration import EnvSpec
+from gymnasium.envs.registration import EnvSpec, load_env_creator
 
-from shoal.errors import ConfigError, LaneFault, unknown_name
+from shoal.errors import ConfigError, LaneFault, ShoalError, nearest, unknown_name
 from shoal.vector.lanes.faults import describe_exception
+from shoal.vector.lanes.gym_ids import find_spec, import_module
 from shoal.vector.spaces import num_actions
 
 Source = str | type[gym.Env] | Callable[..., gym.Env]
@@ -24,6 +27,8 @@ class EnvMaker:
 
     source: Source
     kwargs: dict[str, Any] = field(default_factory=dict)
+    wrappers: tuple[str, ...] = ()
+    """Put around each of them, the first one innermost: "module:Wrapper", or the name of one of Gymnasium's."""
     spec: EnvSpec | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
@@ -39,32 +44,51 @@ class EnvMaker:
             spec = copy.deepcopy(find_spec(self.source))
             # our own loop keeps the order of calls and checks what lanes return, once and not per wrapper
             spec.order_enforce, spec.disable_env_checker = False, True
+            if isinstance(spec.entry_point, str) and spec.entry_point.startswith("__main__:"):
+                creator: Any = load_env_creator(spec.entry_point)
+                spec.entry_point = creator  # itself, since a worker has another main module
             object.__setattr__(self, "spec", spec)
+
+    @property
+    def name(self) -> str:
+        """What the environments are called in messages."""
+        return self.source if isinstance(self.source, str) else getattr(self.source, "__qualname__", repr(self.source))
+
+    def refuse_unknown_arguments(self, error: Exception) -> None:
+        """`ConfigError` if `error` is what Python says about a keyword argument that the constructor does not have."""
+        unknown = re.search(r"unexpected keyword argument '(\w+)'", str(error))
+        if not isinstance(error, TypeError) or unknown is None or unknown[1] not in self.kwargs:
+            return
+        creator: Any = self.source if self.spec is None else self.spec.entry_point
+        creator = load_env_creator(creator) if isinstance(creator, str) else creator
+        known = [name for name in inspect.signature(creator).parameters if name != "self"]
+        meant = nearest(unknown[1], known)
+        hint = f" Did you mean {meant!r}?" if meant else ""
+        takes = f"It takes {', '.join(known)}." if known else "It takes none."
+        raise ConfigError(f"{self.name} has no argument {unknown[1]!r}.{hint} {takes}") from error
 
     def __call__(self) -> gym.Env:
         if self.spec is not None:
-            return gym.make(self.spec, **self.kwargs)
-        assert callable(self.source)
-        env = self.source(**self.kwargs)
+            env = gym.make(self.spec, **self.kwargs)
+        else:
+            assert callable(self.source)
+            env = self.source(**self.kwargs)
+        for wrapper in self.wrappers:
+            env = find_wrapper(wrapper)(env)
         if not isinstance(env, gym.Env):
             raise ConfigError(f"{self.source!r} returned a {type(env).__name__}, not a gymnasium.Env.")
         return env
 
 
-def find_spec(env_id: str) -> EnvSpec:
-    """The registered spec of a Gymnasium id ("CartPole-v1", "my_module:MyEnv-v0"), or `UnknownName`."""
-    module, _, name = env_id.rpartition(":")
-    try:
-        if module:
-            __import__(module)
-        spec = gym.spec(name)
-    except ModuleNotFoundError as error:
-        raise ConfigError(f"{env_id!r} names a module that cannot be imported: {error}.") from error
-    except gym.error.Error as error:
-        raise unknown_name("Gymnasium id", env_id, gym.registry, "gymnasium.pprint_registry()") from error
-    if spec is None:
-        raise unknown_name("Gymnasium id", env_id, gym.registry, "gymnasium.pprint_registry()")
-    return spec
+def find_wrapper(name: str) -> Callable[[gym.Env], gym.Env]:
+    """A wrapper by its import path "module:Wrapper", or by its name in `gymnasium.wrappers`."""
+    module, _, attribute = name.rpartition(":")
+    place = import_module(module, name) if module else gym.wrappers
+    wrapper = getattr(place, attribute, None)
+    if not callable(wrapper):
+        known = [each for each in dir(place) if not each.startswith("_")]
+        raise unknown_name("wrapper", attribute, known, f"`dir({place.__name__})`", f"in {place.__name__}")
+    return wrapper
 
 
 @dataclass(frozen=True)
@@ -75,6 +99,7 @@ class Traits:
     action_space: gym.Space
     mask_source: str | None  # "method": env.action_masks(); "info": info["action_mask"]; None: no masks
     metadata: dict[str, Any]
+    render_mode: str | None = None
 
     @property
     def mask_width(self) -> int | None:
@@ -89,7 +114,9 @@ def probe(make: EnvMaker, lane: int = 0) -> Traits:
     """
     env = make_lane(make, lane)
     try:
-        return Traits(env.observation_space, env.action_space, _mask_source(env, lane), dict(env.metadata))
+        limit = None if env.spec is None else env.spec.max_episode_steps
+        metadata = {**env.metadata, **({} if limit is None else {"max_episode_steps": limit})}
+        return Traits(env.observation_space, env.action_space, _mask_source(env, lane), metadata, env.render_mode)
     finally:
         env.close()
 
@@ -98,9 +125,13 @@ def make_lane(make: EnvMaker, lane: int) -> gym.Env:
     """A fresh environment for `lane`; `LaneFault` with the original traceback if its constructor raises."""
     try:
         return make()
-    except ConfigError:
+    except ShoalError:
         raise
+    except gym.error.DependencyNotInstalled as error:
+        reason = str(error).strip().rstrip(".")
+        raise ConfigError(f"{make.name} needs a package that is not installed: {reason}.") from error
     except Exception as error:
+        make.refuse_unknown_arguments(error)
         raise LaneFault(describe_exception(lane, "its constructor", error), lane) from error
 
 

@@ -1,58 +1,115 @@
 """One environment as bytes, and back: exactly, or not at all.
 
-An environment that has `get_state` and `set_state` is asked; any other is pickled whole. Neither is trusted: the
-first snapshot of a kind of environment is replayed on a spare one, and a copy that does not repeat the original step
-by step is refused.
+An environment that has `get_state` and `set_state` is asked; of one around MuJoCo or the Arcade Learning Environment
+the attributes are saved, and what the simulator holds; the episode of one that can only be made anew (`EzPickle`, as
+Box2D's) is played again; any other is pickled whole. None of these is trusted: the first snapshot of a kind of
+environment is replayed on a spare one, and a copy that does not repeat the original step by step is refused.
 """
 
 from __future__ import annotations
 
+import enum
 import pickle
 
 import cloudpickle
 import gymnasium as gym
 import numpy as np
+from gymnasium.utils import EzPickle
 
 from shoal.errors import StateError
 from shoal.trees import Tree
 from shoal.vector.batch import Info
+from shoal.vector.lanes.engines import has_engine, load_parts, save_parts
+from shoal.vector.lanes.episode_log import EpisodeLog, play_again
 from shoal.vector.lanes.making import EnvMaker
 
 _WARM_UP_STEPS, _REPLAY_STEPS = 3, 20
 
 
+class Way(enum.Enum):
+    """How the environments of a batch are saved."""
+
+    OWN = "get_state and set_state of its author"
+    PARTS = "attributes, and what a simulator holds"
+    REPLAY = "the beginning of the episode and its actions"
+    PICKLE = "the whole environment"
+
+
+def way_for(env: gym.Env) -> Way:
+    """The way that suits `env`; whether it is exact must be tried."""
+    core = env.unwrapped
+    if hasattr(core, "get_state") and hasattr(core, "set_state"):
+        return Way.OWN
+    if has_engine(env):
+        return Way.PARTS
+    # an EzPickle is made anew from its constructor's arguments: whatever happened since is not in it
+    return Way.REPLAY if isinstance(core, EzPickle) else Way.PICKLE
+
+
 class Snapshots:
-    """Saves environments made by `make`; `load` brings one back."""
+    """Saves the environments of some lanes, made by `make`, and brings them back."""
 
     def __init__(self, make: EnvMaker) -> None:
         self._make = make
         self._verified = False
+        self.logs: list[EpisodeLog] | None = None
+        """The episodes of the lanes as far as they went, where they are saved so."""
 
-    def save(self, env: gym.Env, lane: int) -> bytes:
-        """The state of `env`; `StateError` if it cannot be had exactly."""
+    def watch(self, row: int, env: gym.Env) -> None:
+        """An environment takes its place in `row`, before its first reset."""
+        if way_for(env) is Way.REPLAY:
+            self.logs = self.logs or []
+            self.logs[row:] = [EpisodeLog(), *self.logs[row + 1 :]]
+
+    def save(self, env: gym.Env, row: int, lane: int) -> bytes:
+        """The state of `env` in `row`; `StateError` if it cannot be had exactly."""
         if not self._verified:
             self._verify()
             self._verified = True
         try:
-            return save(env)
+            return save(env, None if self.logs is None else self.logs[row])
         except Exception as error:
             raise StateError(f"get_state() cannot save lane {lane}: {_why(error)}. {_REMEDY}") from error
+
+    def load(self, env: gym.Env, data: bytes) -> tuple[gym.Env, EpisodeLog | None]:
+        """The environment saved in `data`: `env`, set back, or another in its place; and its log, if it has one."""
+        saved = pickle.loads(data)
+        if isinstance(saved, gym.Env):
+            return saved, None
+        if isinstance(saved, dict) and Way.REPLAY.name in saved:
+            fresh = self._make()
+            return fresh, play_again(fresh, saved[Way.REPLAY.name])
+        state, generator, layers = saved
+        core = env.unwrapped
+        env.reset()  # set_state may count on what the first reset prepares
+        if isinstance(state, dict) and Way.PARTS.name in state:
+            load_parts(env, state[Way.PARTS.name])
+        else:
+            core.set_state(state)  # type: ignore[attr-defined]
+        core.np_random.bit_generator.state = generator
+        for layer, attributes in zip(_wrappers(env), layers, strict=True):
+            vars(layer).update(attributes)
+        return env, None
 
     def _verify(self) -> None:
         env = twin = self._make()
         try:
             twin = self._make()
+            player = _Player(env)
             env.action_space.seed(0)
-            _, info = env.reset(seed=0)
+            player.reset(seed=0)
+            for _ in range(2):  # the second time in an episode that no seed began
+                for _ in range(_WARM_UP_STEPS):
+                    player.step(_sample(env, player.info))
+                player.reset()
             for _ in range(_WARM_UP_STEPS):
-                *_, info = _step_or_reset(env, _sample(env, info))
-            twin = load(twin, save(env))
+                player.step(_sample(env, player.info))
+            twin, _ = self.load(twin, save(env, player.log))
+            copied = _Player(twin)
             for count in range(_REPLAY_STEPS):
-                action = _sample(env, info)
-                result = _step_or_reset(env, action)
-                if not _equal(result, _step_or_reset(twin, action)):
+                action = _sample(env, player.info)
+                if not _equal(player.step(action), copied.step(action)):
                     raise StateError(f"a copy of {env} went another way {count + 1} steps later")
-                info = result[-1]
             if not _equal(env.reset(), twin.reset()):
                 raise StateError(f"a copy of {env} began its next episode differently")
         except Exception as error:
@@ -62,17 +119,40 @@ class Snapshots:
             twin.close()
 
 
+class _Player:
+    """Plays one environment as lanes are played, with the log of its episode."""
+
+    def __init__(self, env: gym.Env) -> None:
+        self.env, self.log, self.info = env, EpisodeLog(), Info()
+
+    def reset(self, seed: int | None = None) -> tuple:
+        self.log.begin(self.env, seed, None)
+        obs, self.info = self.env.reset(seed=seed)
+        return obs, self.info
+
+    def step(self, action: Tree) -> tuple:
+        """A step, and the reset that follows if the episode is over."""
+        self.log.add(action)
+        result = self.env.step(action)
+        self.info = result[-1]
+        return (result, *self.reset()) if result[2] or result[3] else result
+
+
 _REMEDY = "Give the environment get_state() and set_state(state), or keep what it remembers in picklable attributes."
 
 
-def save(env: gym.Env) -> bytes:
-    """`env` and its wrappers as bytes."""
-    core = env.unwrapped
-    if not (hasattr(core, "get_state") and hasattr(core, "set_state")):
+def save(env: gym.Env, log: EpisodeLog | None) -> bytes:
+    """`env` and its wrappers as bytes; `log` is that of its episode."""
+    core, way = env.unwrapped, way_for(env)
+    if way is Way.PICKLE:
         return _dump(env)
+    if way is Way.REPLAY:
+        assert log is not None
+        return _dump({way.name: log.saved()})
     layers = [{k: v for k, v in vars(layer).items() if k != "env"} for layer in _wrappers(env)]
+    state = core.get_state() if way is Way.OWN else {way.name: save_parts(env)}  # type: ignore[attr-defined]
     # the base class's generator is not the author's to remember, so it is saved beside what they return
-    return _dump((core.get_state(), core.np_random.bit_generator.state, layers))
+    return _dump((state, core.np_random.bit_generator.state, layers))
 
 
 def _dump(value: object) -> bytes:
@@ -81,32 +161,12 @@ def _dump(value: object) -> bytes:
     return cloudpickle.dumps(pickle.loads(cloudpickle.dumps(value)))
 
 
-def load(env: gym.Env, data: bytes) -> gym.Env:
-    """The environment saved in `data`: `env` itself, one of the same kind, set back, or a new one in its place."""
-    saved = pickle.loads(data)
-    if isinstance(saved, gym.Env):
-        return saved
-    state, generator, layers = saved
-    core = env.unwrapped
-    env.reset()  # set_state may count on what the first reset prepares
-    core.set_state(state)  # type: ignore[attr-defined]
-    core.np_random.bit_generator.state = generator
-    for layer, attributes in zip(_wrappers(env), layers, strict=True):
-        vars(layer).update(attributes)
-    return env
-
-
 def _wrappers(env: gym.Env) -> list[gym.Wrapper]:
     layers = []
     while isinstance(env, gym.Wrapper):
         layers.append(env)
         env = env.env
     return layers
-
-
-def _step_or_reset(env: gym.Env, action: Tree) -> tuple:
-    result = env.step(action)
-    return (result, *env.reset()) if result[2] or result[3] else result
 
 
 def _sample(env: gym.Env, info: Info) -> Tree:

@@ -44,6 +44,7 @@ class WorkerBatch(LaneBatch):
     Args:
         env: a Gymnasium id, an environment class, or a function that makes one.
         env_kwargs: keyword arguments for each of them.
+        wrappers: what is put around each of them, as "module:Wrapper".
         num_workers: processes; by default as many as the cores this process may use, and never more than lanes.
         context: how they are started: by default "forkserver", or "spawn" where that is missing. Both pickle `env`;
             "fork" does not, but copies a process that may have threads.
@@ -58,6 +59,7 @@ class WorkerBatch(LaneBatch):
         num_envs: int,
         *,
         env_kwargs: dict[str, object] | None = None,
+        wrappers: tuple[str, ...] = (),
         num_workers: int | None = None,
         context: Literal["forkserver", "fork", "spawn"] | None = None,
         step_timeout: float | None = None,
@@ -70,7 +72,7 @@ class WorkerBatch(LaneBatch):
         _check_options(context, on_fault, step_timeout)
         self.num_workers = _check_num_workers(num_workers, num_envs)
         self._crew = Crew(
-            EnvMaker(env, env_kwargs or {}),
+            EnvMaker(env, env_kwargs or {}, wrappers),
             num_envs,
             self.num_workers,
             context=context,
@@ -266,10 +268,8 @@ def _check_num_workers(num_workers: int | None, num_envs: int) -> int:
     if num_workers is None:
         return min(num_cores(), num_envs)
     if isinstance(num_workers, bool) or not isinstance(num_workers, int | np.integer) or num_workers < 1:
-        raise ConfigError(f"num_workers={num_workers!r} is not valid. Pass an int from 1 to num_envs={num_envs}.")
-    if num_workers > num_envs:
-        raise ConfigError(f"num_workers={num_workers} is more than the {num_envs} lanes. Pass at most {num_envs}.")
-    return int(num_workers)
+        raise ConfigError(f"num_workers={num_workers!r} is not valid. Pass an int from 1 on.")
+    return min(int(num_workers), num_envs)  # an evaluation of the same run may have fewer lanes
 
 
 def _check_options(context: str, on_fault: str, step_timeout: float | None) -> None:

@@ -134,10 +134,7 @@ class Crew:
         try:
             reply = self._read(index)
         except Hangup:
-            raise LaneFault(
-                f"{worker.obituary()} {moment}. If its output shows a bootstrapping error, put the script's own code "
-                "under `if __name__ == '__main__':`."
-            ) from None
+            raise LaneFault(f"{worker.obituary()} {moment}. What it printed before says why.") from None
         if reply.error is not None:
             raise reply.error
         return reply.result

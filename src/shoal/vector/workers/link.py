@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import sys
+from collections.abc import Iterator
 from multiprocessing import get_context
+from types import ModuleType
 from typing import Any
+
+import cloudpickle
 
 from shoal.platform import cpu_seconds_of
 from shoal.vector.lanes.making import Traits
@@ -25,7 +30,7 @@ class Worker:
         ctx = get_context(context)
         if context == "forkserver":
             # imports NumPy and Gymnasium once in the server instead of once in each worker
-            ctx.set_forkserver_preload(["__main__", run_worker.__module__])
+            ctx.set_forkserver_preload([run_worker.__module__])
         self.conn, theirs = ctx.Pipe()
         self.channel = make_channel(self.conn)
         try:
@@ -35,7 +40,8 @@ class Worker:
                 name=f"shoal-worker-{assignment.worker}",
                 daemon=True,
             )
-            self.process.start()
+            with _without_main() if context != "fork" else contextlib.nullcontext():
+                self.process.start()
         except BaseException:
             self.conn.close()
             raise
@@ -44,14 +50,15 @@ class Worker:
 
     def call(self, name: str, *arguments: Any) -> None:
         """Have the worker call one of its methods; the reply comes when it comes."""
+        content = cloudpickle.dumps((name, arguments))
         self.channel.write_words((CALL,))
-        self.conn.send((name, arguments))
+        self.conn.send_bytes(content)
 
     def hand_over(self, traits: Traits | None, block: Block | None) -> None:
         """Tell the worker what the lanes have in common, and give it the shared memory, as far as they are known."""
         with contextlib.suppress(OSError):  # it may have died at its start, which waiting for its answer will show
             if traits is not None or block is None:
-                self.conn.send(traits)
+                self.conn.send_bytes(cloudpickle.dumps(traits))
             if block is not None:
                 block.hand_over(self.conn, self.process.pid)
 
@@ -81,6 +88,21 @@ class Worker:
         self.process.join()
         self.process.close()
         self.conn.close()
+
+
+@contextlib.contextmanager
+def _without_main() -> Iterator[None]:
+    """Keep a new process from running the user's script once more, as `multiprocessing` has it do.
+
+    A script without a guard would start workers of workers, and one that was typed or piped in cannot be run again.
+    What lanes need of it travels by value: cloudpickle does that for whatever belongs to `__main__`.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 def describe_lanes(lanes: range) -> str:

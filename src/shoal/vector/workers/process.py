@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import multiprocessing
 import os
 import pickle
+import random
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from multiprocessing.reduction import ForkingPickler
+from functools import partial
 from typing import Any, NamedTuple
 
+import cloudpickle
+import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from shoal.errors import StateError
@@ -68,6 +72,7 @@ def run_worker(conn: Connection, assignment: Assignment, pickled_make: bytes | N
         os.close(fd)
     shared_blocks: list[Block] = []
     threading.Thread(target=_exit_with_parent, args=(assignment.parent_pid, shared_blocks), daemon=True).start()
+    _seed_globals(None)
     gc.freeze()  # what came with the process and its imports is no garbage: collections need not look at it
     try:
         channel = make_channel(conn)
@@ -135,7 +140,7 @@ def _start(
 
 def _serve(channel: Channel, group: LaneGroup) -> None:
     calls: dict[str, Callable[..., Any]] = {
-        "reset": group.reset,
+        "reset": partial(_reset, group),
         "revive_all": group.revive_all,
         "save": group.save,
         "load": group.load,
@@ -163,6 +168,27 @@ def _serve(channel: Channel, group: LaneGroup) -> None:
             raise
         except Exception as error:
             _reply_failure(channel, error)
+
+
+def _reset(group: LaneGroup, rows: Sequence[int], seeds: Sequence[int | None], options: Any) -> Report:
+    """As `LaneGroup.reset`; seeds are also those of what the process as a whole draws from."""
+    given = next((seed for seed in seeds if seed is not None), None)
+    if given is not None:
+        _seed_globals(given)
+    return group.reset(rows, seeds, options)
+
+
+def _seed_globals(seed: int | None) -> None:
+    """Seed the generators that belong to the whole process, which some environments draw from.
+
+    Workers that were forked from one server would all draw the same. Lanes of a worker share them, so what they draw
+    there depends on the number of workers; what comes from `self.np_random` does not.
+    """
+    random.seed(seed)
+    np.random.seed(None if seed is None else seed % 2**32)
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.seed() if seed is None else torch.manual_seed(seed % 2**63)
 
 
 def _step_lanes(channel: Channel, group: LaneGroup, lane: int) -> None:
@@ -195,8 +221,10 @@ def _reply(channel: Channel, result: Report | Traits | Any) -> None:
 
 def _pickled(result: object) -> Any:
     """What `Connection.recv` reads; made before anything is sent, as it can fail."""
+    with contextlib.suppress(Exception):
+        return pickle.dumps(result)
     try:
-        return ForkingPickler.dumps(result)
+        return cloudpickle.dumps(result)  # slower, but takes instances of the classes that came by value
     except Exception as error:
         kind = type(error).__name__
         raise StateError(
