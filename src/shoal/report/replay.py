@@ -49,7 +49,7 @@ def record_replay(batch: Batch, actor: Policy, seed: int | Seed, title: str, max
 
     A lane that is still going after `max_steps` is cut there.
     """
-    from shoal.training.acting import Actor  # loads torch, which showing a replay does not need
+    from shoal.training.acting import Actor, RandomAgent  # loads torch, which showing a replay does not need
 
     if batch.metadata["autoreset_mode"] != AutoresetMode.DISABLED:
         raise ConfigError("Replays need a batch with autoreset_mode='disabled', which shows how an episode ends.")
@@ -57,7 +57,7 @@ def record_replay(batch: Batch, actor: Policy, seed: int | Seed, title: str, max
     of_agent = renderer.frames_of_agent
 
     def look(obs: Tree) -> list[Any]:
-        if of_agent is None or not isinstance(actor, Actor):
+        if of_agent is None or not isinstance(actor, Actor) or isinstance(actor.agent, RandomAgent):
             return renderer.frames(batch, obs)
         return of_agent(batch, obs, actor.agent)
 
