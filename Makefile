@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo setup test test-portable test-slow wheel bench house lint format clean
+.PHONY: demo setup test test-portable test-slow wheel docs bench house lint format clean
 
 demo: $(VENV)/.train
 	$(BIN)/shoal train cartpole
@@ -22,6 +22,10 @@ test-slow: setup
 
 wheel: setup
 	$(BIN)/python -m build --no-isolation --outdir dist
+
+# the site, into site/
+docs: setup
+	$(BIN)/python -m mkdocs build --strict
 
 bench: setup
 	$(BIN)/shoal bench
@@ -52,7 +56,7 @@ $(VENV)/.train: pyproject.toml constraints.txt
 
 # What the tests and benchmarks need on top.
 $(VENV)/.setup: $(VENV)/.train
-	$(PIP) -e '.[train,dev,box2d,strangers,peers,video,routing,kg,search,tune,ray,sb3,torchrl,pettingzoo,export]'
+	$(PIP) -e '.[train,dev,box2d,strangers,peers,video,routing,kg,search,tune,ray,sb3,torchrl,pettingzoo,export,docs]'
 	touch $@
 
 clean:

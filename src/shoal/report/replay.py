@@ -58,7 +58,7 @@ def record_replay(
 
     A lane that is still going after `max_steps` is cut there. `Stopped` as soon as `stopping()`.
     """
-    from shoal.training.acting import Actor  # loads torch, which showing a replay does not need
+    from shoal.training.acting import Actor, RandomAgent  # loads torch, which showing a replay does not need
 
     if batch.metadata["autoreset_mode"] != AutoresetMode.DISABLED:
         raise ConfigError("Replays need a batch with autoreset_mode='disabled', which shows how an episode ends.")
@@ -66,7 +66,7 @@ def record_replay(
     of_agent = renderer.frames_of_agent
 
     def look(obs: Tree) -> list[Any]:
-        if of_agent is None or not isinstance(actor, Actor):
+        if of_agent is None or not isinstance(actor, Actor) or isinstance(actor.agent, RandomAgent):
             return renderer.frames(batch, obs)
         return of_agent(batch, obs, actor.agent)
 

@@ -75,6 +75,7 @@ function wantedTheme() {
   const links = el("nav", {}, ...report.sections.map((s) => el("a", { href: `#${s.id}` }, s.title)));
   document.getElementById("top").append(el("div", {}, title, el("p", {}, report.caption)), flip, links);
   document.documentElement.dataset.theme = wantedTheme();
+  document.body.classList.toggle("embedded", new URLSearchParams(location.search).has("embed")); // inside another page: blocks alone
   for (const section of report.sections) document.getElementById("sections").append(buildSection(section));
   redrawAll();
   let width = innerWidth;

@@ -68,7 +68,7 @@ class Player {
     if (!wide) return;
     const fit = Math.max(1, Math.floor(wide / 340)), rows = Math.ceil(shown / fit), columns = Math.ceil(shown / rows); // rows of equal length
     this.lanes.style.gridTemplateColumns = `repeat(${columns}, 1fr)`;
-    const width = Math.floor((wide - 10 * (columns - 1)) / columns) - 2, tallest = Math.max(160, Math.floor((innerHeight - 300) / rows)); // below the head of a page of their own
+    const width = Math.floor((wide - 10 * (columns - 1)) / columns) - 2, above = document.body.classList.contains("embedded") ? 120 : 300, tallest = Math.max(160, Math.floor((innerHeight - above) / rows)); // below the head of a page of their own
     const height = Math.min(Math.round(width / (this.renderer.aspect || 1.5)), 560, tallest);
     [...this.lanes.children].forEach((box, i) => {
       box.hidden = this.focus >= 0 && this.focus !== i;

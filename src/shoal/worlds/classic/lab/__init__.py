@@ -1,4 +1,4 @@
-"""Settings with which the classic worlds learn.
+"""Settings with which the classic worlds learn, and rules that solve them without learning.
 
 `tests/training/test_learning.py` shows that each reaches its threshold, from every seed it tries.
 """
@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from shoal.training.lab import Lab, Preset
+from shoal.worlds.classic.lab.controllers import balance, policies_of, pump_elbow, rock, rock_continuous, swing_up
 
 CARTPOLE: Lab = Lab(
     presets={
@@ -40,7 +41,9 @@ CARTPOLE: Lab = Lab(
                 },
             },
         ),
-    }
+    },
+    policies=policies_of(balance),
+    default_policy="controller",
 )
 ACROBOT: Lab = Lab(
     presets={
@@ -53,7 +56,9 @@ ACROBOT: Lab = Lab(
                 "algo": {"minibatches": 8, "lr": 1e-3, "lr_final": 0.0, "normalise_obs": True},
             },
         ),
-    }
+    },
+    policies=policies_of(pump_elbow),
+    default_policy="controller",
 )
 PENDULUM: Lab = Lab(
     presets={
@@ -94,7 +99,9 @@ PENDULUM: Lab = Lab(
                 },
             },
         ),
-    }
+    },
+    policies=policies_of(swing_up),
+    default_policy="controller",
 )
 MOUNTAINCAR: Lab = Lab(
     presets={
@@ -115,7 +122,9 @@ MOUNTAINCAR: Lab = Lab(
                 },
             },
         ),
-    }
+    },
+    policies=policies_of(rock),
+    default_policy="controller",
 )
 MOUNTAINCAR_CONTINUOUS: Lab = Lab(
     presets={
@@ -134,5 +143,7 @@ MOUNTAINCAR_CONTINUOUS: Lab = Lab(
                 },
             },
         ),
-    }
+    },
+    policies=policies_of(rock_continuous),
+    default_policy="controller",
 )
