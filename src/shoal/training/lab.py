@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from shoal.training.config import TrainConfig
     from shoal.training.hooks import Hooks
     from shoal.trees import Tree
+    from shoal.vector.batch import Batch
 
 T = TypeVar("T")
 """What the lab adds to the settings of a run."""
@@ -130,6 +131,8 @@ class Lab(Generic[O, T]):
     headlines: tuple[Headline, ...] = ()
     network: Callable[[Any, TrainConfig[O, T]], nn.Module | None] | None = None
     """The network for a batch; None for the standard one. Its first weights follow from the seed of the run."""
+    lanes: Callable[[Any, T], Batch] | None = None
+    """What is trained in: the lanes of the world seen otherwise, e.g. one seat of each, as the lab's options say."""
     hooks: Callable[[Any, TrainConfig[O, T]], Hooks] | None = None
     """What is added to the loop, for the batch that is trained in."""
     policies: Callable[[O], Mapping[str, NamedPolicy]] | None = None

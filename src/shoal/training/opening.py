@@ -45,7 +45,13 @@ def make_batch(world: World, config: TrainConfig, num_envs: int, first_lane: int
     if world.deal is not None:
         options = world.deal(options, range(first_lane, first_lane + num_envs), config.num_envs)
     with _sized("lanes"):
-        return world.make(num_envs, options, config.batch_options(**changes))
+        return as_trained(world, world.make(num_envs, options, config.batch_options(**changes)), config.extra)
+
+
+def as_trained(world: World, batch: Batch, extra: Any) -> Batch:
+    """Lanes of the world as its lab wants them for training, whose options are `extra`."""
+    see = lab_of(world).lanes
+    return batch if see is None or not batch.num_seats else see(batch, extra)
 
 
 def make_agent(world: World, config: TrainConfig, batch: Batch, network: nn.Module | None = None) -> Agent:
@@ -205,4 +211,5 @@ def open_policy(
             listed_by = f"`shoal play {world.name} --help`"
             raise unknown_name("policy", name, [*known, RANDOM], listed_by, f"of {world.name}") from None
         options, act_in = options_of(world, {**policy.needs, **env}), policy.make
-    return Player(world, name, options, world.make(num_envs, options, BatchOptions(**changes)), act_in)
+    lanes = as_trained(world, world.make(num_envs, options, BatchOptions(**changes)), lab.options())
+    return Player(world, name, options, lanes, act_in)
