@@ -30,3 +30,12 @@ def seated(space: gym.Space, seats: int) -> gym.Space:
         f"Seats cannot have the space {space}. "
         "Use Box, Discrete, MultiDiscrete, MultiBinary, or a Dict or Tuple of these."
     )
+
+
+def unseated(space: gym.Space) -> gym.Space:
+    """The space of one seat, where `space` has an axis of seats in front and all are alike."""
+    if isinstance(space, gym.spaces.Box):
+        return gym.spaces.Box(space.low[0], space.high[0], dtype=space.dtype)  # type: ignore[arg-type]
+    if isinstance(space, gym.spaces.MultiDiscrete) and space.nvec.ndim == 1:
+        return gym.spaces.Discrete(int(space.nvec[0]), start=int(space.start[0]))
+    raise ConfigError(f"{space} cannot be taken apart into seats. Use Box or Discrete for each.")

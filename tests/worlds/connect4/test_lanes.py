@@ -95,10 +95,10 @@ def duel(one, two, games=256):
     codes = [BOTS.index(name) + 1 for name in (one, two)]
     seats = np.array([codes, codes[::-1]] * (games // 2))
     batch = KernelBatch(Connect4, games, lanes={"seat": seats}, autoreset_mode="disabled")
-    _, info = batch.reset(seed=0)
+    batch.reset(seed=0)
     first = np.full(games, np.nan)
     for _ in range(CELLS):
-        _, reward, terminated, _, _info = batch.step(np.zeros((games, 2), np.int64))
+        _, reward, terminated, *_ = batch.step(np.zeros((games, 2), np.int64))
         ended = np.flatnonzero(terminated & np.isnan(first))
         first[ended] = reward[ended, ended % 2]
         if terminated.any():

@@ -66,7 +66,7 @@ class Seats:
         return [*self._each(f"{info}[i].present[j] = False"), f"present(LANE, P, {info}[i].present)"]
 
     def mask_lines(self, has_own: bool) -> list[str]:
-        """Write what each seat may do: what the author's `mask` says, and the first action alone where it is ignored."""
+        """Write what each seat may do: what the author's `mask` says, or the first action alone where it is ignored."""
         if not self.choices:
             return []
         width, firsts = sum(self.choices), [sum(self.choices[:k]) for k in range(len(self.choices))]

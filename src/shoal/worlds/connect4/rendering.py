@@ -16,7 +16,7 @@ PAPER, BOARD, COLORS = "#f4f5f7", "#d5dae1", ("#ffffff", "#2667d6", "#d9622b")
 
 
 def frames(batch: Any, obs: Tree) -> list[list[int]]:
-    """Per lane: every cell, row by row from below (0 empty, 1 seat 0, 2 seat 1), and the winner (2: drawn, -1: none)."""
+    """Per lane: every cell, row by row from below (0 empty, 1 seat 0, 2 seat 1), and the winner."""
     s = batch.lane_state
     bits = np.array([HEIGHT * column + row for row in range(ROWS) for column in range(COLUMNS)])
     taken, first = ((s[name][:, None] >> bits) & 1 for name in ("board", "first"))
