@@ -119,6 +119,11 @@ class Tournament(Protocol):
     def find_entrant(self, name: str) -> Any: ...
     def name_of(self, entrant: str) -> str: ...
     def play(self, entrants: dict[str, Any], games: int, seed: int) -> Any: ...
+    def play_pair(self, one: Any, two: Any, games: int, seed: int) -> np.ndarray:
+        """Outcomes [games]: 1, 0 or -1 as `one` sees it."""
+
+    def settings_against(self, path: str) -> Values:
+        """Settings of a run that learns against this policy alone."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +150,7 @@ class Lab(Generic[O, T]):
     """A file with a `curriculum` as the settings of a run."""
     search: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What `shoal tune` searches if nothing is named, by agent: words as "algo.lr=1e-4..1e-2:log"."""
-    tournament: Callable[[], Tournament] | None = None
+    tournament: Callable[[World[O]], Tournament] | None = None
     serve: Callable[[str | None], int] | None = None
     """Let a person play, against the one who is named; returns the exit code."""
 

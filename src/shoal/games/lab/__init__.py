@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from shoal.games.lab.options import GameTraining, weights_of
 from shoal.options import NoOptions
-from shoal.registry import load
-from shoal.training.lab import Headline, Lab, OwnEvaluation, Preset, Tournament, Verdict
+from shoal.training.lab import Headline, Lab, OwnEvaluation, Tournament, Verdict
 
 if TYPE_CHECKING:
     from shoal.training.acting import Player
     from shoal.training.config import TrainConfig
     from shoal.training.hooks import Hooks
     from shoal.vector.batch import Batch
+    from shoal.world import World
 
 
 def _lanes(batch: Batch, training: GameTraining) -> Batch:
@@ -43,29 +42,18 @@ def _evaluate(player: Player[Any], options: NoOptions, episodes: int | None, see
     return evaluate(player, options, episodes, seed)
 
 
-def game_lab(
-    world: str, presets: Mapping[str, Preset] | None = None, headlines: tuple[Headline, ...] = (), **more: Any
-) -> Lab[Any, GameTraining]:
-    """The lab of a world with seats, `world` being where its door is: "package.module:WORLD"."""
+def _tournament(world: World[Any]) -> Tournament:
+    from shoal.games.lab.tournament import SeatTournament
 
-    def tournament() -> Tournament:
-        from shoal.games.lab.tournament import SeatTournament
-
-        return SeatTournament(load(world))
-
-    return Lab(
-        options=GameTraining,
-        presets=presets or {},
-        headlines=(*headlines, Headline("games/rating", "rating", ".1f")),
-        lanes=_lanes,
-        hooks=_hooks,
-        evaluation=OwnEvaluation(NoOptions, _evaluate),
-        tournament=tournament,
-        **more,
-    )
+    return SeatTournament(world)
 
 
 LAB: Lab[Any, GameTraining] = Lab(
-    options=GameTraining, lanes=_lanes, hooks=_hooks, evaluation=OwnEvaluation(NoOptions, _evaluate)
+    options=GameTraining,
+    headlines=(Headline("games/rating", "rating", ".1f"),),
+    lanes=_lanes,
+    hooks=_hooks,
+    evaluation=OwnEvaluation(NoOptions, _evaluate),
+    tournament=_tournament,
 )
-"""For kernels with seats that have no door of their own."""
+"""For kernels with seats that have no door of their own; worlds that have one put theirs on top of it."""

@@ -100,6 +100,10 @@ class SeatTournament:
                 batch.set_opponents([two], [0.0] * len(batch.bots) + [1.0])
             return play_games(batch, Seated(one), games, seed)[:, 0]
 
+    def settings_against(self, path: str) -> Values:
+        """A seat against this policy alone."""
+        return {"seats": "versus", "opponents": (path,)}
+
     def _two_bots(self, one: str, two: str, games: int, seed: int) -> np.ndarray:
         """Both play inside the kernel, in lanes of their own for either side."""
         with closing(self._lanes(min(LANES, games))) as lanes:

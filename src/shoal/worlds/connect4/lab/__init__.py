@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from shoal.games.lab import game_lab
+from dataclasses import replace
+
+from shoal.games.lab import LAB as GAME
 from shoal.training.lab import Headline, Preset
 
 PRESETS = {
@@ -22,12 +24,13 @@ PRESETS = {
     ),
 }  # fmt: skip
 
-LAB = game_lab(
-    "shoal.worlds.connect4.world:WORLD",
-    PRESETS,
-    (
+LAB = replace(
+    GAME,
+    presets=PRESETS,
+    headlines=(
         Headline("eval/won_random", "won against random", ".1%"),
         Headline("eval/won_depth2", "won against depth 2", ".1%"),
         Headline("eval/won_depth4", "won against depth 4", ".1%"),
+        *GAME.headlines,
     ),
 )

@@ -13,6 +13,7 @@ import numpy as np
 
 from shoal.errors import ConfigError
 from shoal.games.lab.games import Result, name_of, round_robin, summary
+from shoal.options import Values
 from shoal.seeding import Seed
 from shoal.training.acting import Player
 from shoal.training.evaluate import EpisodeQuota
@@ -20,13 +21,14 @@ from shoal.training.lab import Policy, Verdict
 from shoal.trees import Tree
 from shoal.vector.batch import Batch
 from shoal.world import BatchOptions
+from shoal.worlds.hockey.lab.curriculum import MOST
 from shoal.worlds.hockey.lab.policies import load_fitting, stored_policies
 from shoal.worlds.hockey.lanes.batch import make_rink
 from shoal.worlds.hockey.lanes.kernel import WIDTHS
 from shoal.worlds.hockey.lanes.versus import Opponent
 from shoal.worlds.hockey.world import BOTS, EXTERNAL, HockeyOptions
 
-__all__ = ["evaluate", "find_entrant", "name_of", "play", "play_games", "play_pair"]
+__all__ = ["evaluate", "find_entrant", "name_of", "play", "play_games", "play_pair", "settings_against"]
 GAMES = 1000
 LANES = 256
 Entrant = str | Opponent
@@ -86,6 +88,13 @@ def find_entrant(name: str) -> Entrant:
 def play(entrants: dict[str, Entrant], games: int, seed: int = 0) -> Result:
     """Every pair plays `games` games."""
     return round_robin(entrants, games, seed, play_pair)
+
+
+def settings_against(path: str) -> Values:
+    """SAC, which learns hockey fastest, in games against this policy alone."""
+    opponent = {"type": "self_play", "checkpoint": str(Path(path).absolute())}
+    phase = {"name": "exploit", "steps": MOST - 1, "opponent": opponent}
+    return {"algo": "sac", "opponent": "pool", "curriculum": {"curriculum": {"phases": [phase]}}}
 
 
 def play_pair(one: Entrant, two: Entrant, games: int, seed: int) -> np.ndarray:

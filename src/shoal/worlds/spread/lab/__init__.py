@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from shoal.games.lab import game_lab
+from dataclasses import replace
+
+from shoal.games.lab import LAB as GAME
 from shoal.training.lab import Preset
 
 PRESETS = {
@@ -20,4 +22,4 @@ PRESETS = {
     ),
 }  # fmt: skip
 
-LAB = game_lab("shoal.worlds.spread.world:WORLD", PRESETS)
+LAB = replace(GAME, presets=PRESETS, headlines=())
