@@ -44,6 +44,11 @@ class TrainConfig(Generic[O, T]):
     """Environment steps between evaluations; 0 evaluates at the end only."""
     eval_episodes: int = 20
     """Episodes of one evaluation."""
+    shape: tuple[str, ...] = ()
+    """Infos of the world that are added to the reward, with their weights, e.g. touch=0.5, or touch=0.5..0 from the
+    first step to the last."""
+    shape_potential: bool = False
+    """Take them as potentials, whose differences are added: the best policies then stay the best ones."""
     runners: int = 0
     """Processes on a Ray cluster that share the environments and collect for this one; 0 collects here."""
     staleness: int = 0

@@ -92,7 +92,13 @@ def make_network(world: World, config: TrainConfig, batch: Batch) -> nn.Module |
 def make_hooks(world: World, config: TrainConfig, batch: Batch) -> Hooks:
     """What the world's lab adds to the loop that trains in `batch`."""
     build = lab_of(world).hooks
-    return Hooks() if build is None else build(batch, config)
+    hooks = Hooks() if build is None else build(batch, config)
+    if not config.shape:
+        return hooks
+    from shoal.training.shaping import Shaping
+
+    shaping = Shaping(config.shape, config.shape_potential, config.algo.gamma)
+    return replace(hooks, recorders=(*hooks.recorders, shaping), callbacks=(*hooks.callbacks, shaping))
 
 
 def begin_from(agent: Agent, run: str) -> None:

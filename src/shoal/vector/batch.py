@@ -24,9 +24,9 @@ B = num_envs is the leading axis of every array. Beyond Gymnasium, a batch promi
 A lane may have **seats**, for several who act in it: `num_seats` S. Observations, actions, masks and rewards then have
 an axis S after B, and so has `info["episode"]["r"]`; `seat_observation_space` and `seat_action_space` are those of one
 seat, the same for all. An episode begins and ends for the whole lane: `terminated` and `truncated` stay [B]. Where
-seats play in turn, `info["turn"]` [B] says whose action counts; those of the others are ignored. Where seats may leave before
-the others, `info["present"]` [B, S] says who is still there: who has left stays away, is paid nothing, and is not on
-turn. Where actions are discrete and some are ignored there is a mask, which allows such a seat the first action alone.
+seats play in turn, `info["turn"]` [B] says whose action counts; those of the others are ignored. Where seats may leave
+before the others, `info["present"]` [B, S] says who is still there: who has left stays away, is paid nothing, and is
+not on turn. Where actions are discrete and some are ignored, a mask allows such a seat the first action alone.
 """
 
 from __future__ import annotations

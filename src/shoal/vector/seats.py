@@ -20,7 +20,7 @@ def seated(space: gym.Space, seats: int) -> gym.Space:
         low, high = (np.repeat(bound[None], seats, axis=0) for bound in (space.low, space.high))
         return gym.spaces.Box(low, high, dtype=space.dtype)  # type: ignore[arg-type]
     if isinstance(space, gym.spaces.Discrete):
-        return gym.spaces.MultiDiscrete([space.n] * seats, space.dtype, start=[space.start] * seats)  # type: ignore[arg-type]
+        return gym.spaces.MultiDiscrete([int(space.n)] * seats, space.dtype, start=[int(space.start)] * seats)  # type: ignore[arg-type]
     if isinstance(space, gym.spaces.MultiDiscrete):
         nvec, start = (np.repeat(part[None], seats, axis=0) for part in (space.nvec, space.start))
         return gym.spaces.MultiDiscrete(nvec, space.dtype, start=start)  # type: ignore[arg-type]

@@ -21,8 +21,8 @@ try:
 except ImportError:
     raise missing_extra("pettingzoo", "pettingzoo", "The bridge to PettingZoo") from None
 
-Zoo = AECEnv | ParallelEnv
-MakesZoo = Callable[[], Zoo] | str
+MakesZoo = Callable[[], Any] | str
+"""What makes an `AECEnv` or a `ParallelEnv`."""
 Info = dict[str, np.ndarray]
 
 
@@ -48,7 +48,7 @@ class SeatLane(gym.Env):
     metadata = {"render_modes": []}  # noqa: RUF012
 
     def __init__(self, env: MakesZoo) -> None:
-        self.zoo: Zoo = (load(env) if isinstance(env, str) else env)()
+        self.zoo: Any = (load(env) if isinstance(env, str) else env)()
         if not isinstance(self.zoo, AECEnv | ParallelEnv):
             raise ConfigError(f"{env!r} made a {type(self.zoo).__name__}, not an environment of PettingZoo.")
         self.names = list(self.zoo.possible_agents)
@@ -101,7 +101,7 @@ class SeatLane(gym.Env):
         for seat, name in enumerate(self.names):
             if name in seen:
                 obs = seen[name]["observation"] if isinstance(seen[name], dict) else seen[name]
-                rows[(seat, *(slice(n) for n in np.shape(obs)))] = obs
+                rows[seat][tuple(slice(n) for n in np.shape(obs))] = obs
         return rows
 
     def _info(self, rewards: dict[str, float], seen: dict[str, Any], told: dict[str, Any]) -> Info:
@@ -126,7 +126,7 @@ class SeatLane(gym.Env):
         obs, mask = seen.get(name), told.get(name, {}).get("action_mask")
         if isinstance(obs, dict) and "action_mask" in obs:
             mask = obs["action_mask"]
-        allowed = choices < int(own.n)  # type: ignore[attr-defined]
+        allowed = choices < int(own.n)
         if mask is not None:
             allowed[: len(mask)] &= np.asarray(mask, np.bool_)
         return allowed if allowed.any() else choices == 0

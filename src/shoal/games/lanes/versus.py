@@ -138,8 +138,9 @@ class VersusBatch(Batch):
 
     def _own_state(self) -> dict[str, np.ndarray]:
         """The arrays to be saved beside those of the game: views."""
-        own = {"keys": self._keys, "episode": self._episode, "age": self._age, "who": self.who, "seat": self.seat}
-        own |= {"over": self._over, "turn": self._turn, "present": self._present, "actions": self._actions}
+        own: State = {"keys": self._keys, "episode": self._episode, "age": self._age, "who": self.who}
+        own |= {"seat": self.seat, "over": self._over, "turn": self._turn, "present": self._present}
+        own["actions"] = self._actions
         if self._all.action_mask is not None:
             own["mask"] = self._all.action_mask
         if not isinstance(self._all.obs, np.ndarray):
@@ -229,23 +230,25 @@ class VersusBatch(Batch):
             obs = index_tree(self._all.obs, rows)
             mask = None if self._all.action_mask is None else self._all.action_mask[rows]
             if who < len(self.bots):
-                self._actions[rows] = self._by_chance(*rows, mask)
+                self._actions[rows] = self._by_chance(rows[0], rows[1], mask)
             else:
                 policy = self.policies[min(int(who) - len(self.bots), len(self.policies) - 1)]
                 flat = obs.reshape(len(obs), -1)
                 self._actions[rows] = policy(flat) if mask is None else policy(flat, mask)
 
     def _nothing(self) -> np.ndarray:
-        """An action that every space has."""
+        """An action that the space of a seat has, whatever it means."""
         space = self.seat_action_space
-        if hasattr(space, "start"):
+        if isinstance(space, gym.spaces.Discrete | gym.spaces.MultiDiscrete):
             return np.asarray(space.start, space.dtype)
-        return np.clip(np.zeros(space.shape), getattr(space, "low", 0), getattr(space, "high", 1)).astype(space.dtype)  # type: ignore[arg-type]
+        if isinstance(space, gym.spaces.Box):
+            return np.clip(np.zeros(space.shape), space.low, space.high).astype(space.dtype)
+        return np.zeros(space.shape or (), space.dtype)
 
     def _by_chance(self, lanes: np.ndarray, seats: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
         """Actions drawn evenly, from the lanes' own streams: lane, episode, step and seat decide."""
         space = self.seat_action_space
-        shape = mask.shape[1:] if mask is not None else space.shape or (1,)  # type: ignore[union-attr]
+        shape = mask.shape[1:] if mask is not None else space.shape or (1,)
         width = int(np.prod(shape))
         with np.errstate(over="ignore"):
             keys = mix(mix(self._keys[lanes] + np.uint64(3)) + self._episode[lanes])

@@ -158,7 +158,7 @@ def _check_mask(env: VectorEnv, info: dict[str, Any], call: str) -> None:
         raise Broken(f"{call} delivered no info['action_mask'] though has_action_mask is set.")
     mask = as_array(info["action_mask"])
     seats = seats_axis(env)
-    wanted = (env.num_envs, *seats, num_actions(env.seat_action_space if seats else env.single_action_space))
+    wanted = (env.num_envs, *seats, num_actions(getattr(env, "seat_action_space", env.single_action_space)))
     if mask.shape != wanted or mask.dtype != np.bool_:
         raise Broken(f"{call} delivered an action_mask {mask.dtype}{mask.shape}; it must be bool{wanted}.")
     for lane, row in enumerate(mask):

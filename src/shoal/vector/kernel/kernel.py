@@ -52,10 +52,10 @@ class Kernel:
 
     With `seats = 2` (or any number) several act in a lane. The spaces are those of one seat; `action`, and `out` of
     `observe` and `mask`, have a row for each. `step` returns the reward that all seats share; `pay(s, p, out)` writes
-    what each is paid besides. Where they play in turn, `turn(s, p)` returns the seat whose action counts;
-    `present(s, p, out)` writes who is still there, where seats may leave before the others. A kernel that can play seats
-    itself names its `bots` and has a field `seat=i8[seats]`, which `reset` reads: 0 for whoever acts from outside, k for
-    the k-th bot.
+    what each is paid besides. Where they play in turn, `turn(s, p)` returns the seat whose action counts; where seats
+    may leave before the others, `present(s, p, out)` writes who is still there. A kernel that can play seats itself
+    names its `bots` and has a field `seat=i8[seats]`, which `reset` reads: 0 for whoever acts from outside, k for the
+    k-th bot.
 
     `metadata` becomes the batch's, e.g. `{"renderer": "package.module:NAME"}` (see `shoal.vector.rendering`).
 
