@@ -24,9 +24,17 @@ PRESETS = {
     ),
 }  # fmt: skip
 
+
+def _serve(opponent: str | None) -> int:
+    from shoal.worlds.connect4.lab.mouse import serve
+
+    return serve(opponent)
+
+
 LAB = replace(
     GAME,
     presets=PRESETS,
+    serve=_serve,
     headlines=(
         Headline("eval/won_random", "won against random", ".1%"),
         Headline("eval/won_depth2", "won against depth 2", ".1%"),
