@@ -36,6 +36,7 @@ OURS = {
     "mountaincar": f"{_CLASSIC}:MOUNTAINCAR",
     "mountaincar-continuous": f"{_CLASSIC}:MOUNTAINCAR_CONTINUOUS",
     "cage2": "shoal.worlds.cage2.world:WORLD",
+    "connect4": "shoal.worlds.connect4.world:WORLD",
     "dvrp": "shoal.worlds.dvrp.world:WORLD",
     "hockey": "shoal.worlds.hockey.world:WORLD",
     "kg": "shoal.worlds.kg.world:WORLD",
@@ -44,6 +45,7 @@ OURS = {
     "minatar-freeway": f"{_MINATAR}:FREEWAY",
     "minatar-seaquest": f"{_MINATAR}:SEAQUEST",
     "minatar-space-invaders": f"{_MINATAR}:SPACE_INVADERS",
+    "spread": "shoal.worlds.spread.world:WORLD",
 }
 """Where the worlds that come with Shoal are."""
 
@@ -194,7 +196,8 @@ def _door_for(target: object, name: str) -> World:
         )
     if isinstance(target, Kernel) or (isinstance(target, type) and issubclass(target, Kernel)):
         options = _kernel_options(target) if isinstance(target, type) else NoOptions
-        return World(name, "", _first_line(target), options, partial(_make_kernel, target), source=target)
+        lab = "shoal.games.lab:LAB" if target.seats else None
+        return World(name, "", _first_line(target), options, partial(_make_kernel, target), lab, source=target)
     if isinstance(target, type) and issubclass(target, Batch):
         return World(name, "", _first_line(target), OpenOptions, partial(_make_batch, target), source=target)
     return World(name, "", _first_line(target), EnvironmentOptions, partial(_make_lanes, target), source=target)

@@ -10,6 +10,7 @@ from gymnasium.vector import AutoresetMode
 
 from shoal.vector.batch import Batch, Step
 from shoal.vector.kernel import Kernel, KernelBatch, i32, record
+from tests.vector.kernel.seated import Plank
 
 
 class Corridor(Kernel):
@@ -242,6 +243,38 @@ class Undead(Sound):
         pass
 
 
+class SoundPlank(KernelBatch):
+    """Seats that keep their promises."""
+
+    def __init__(self, num_envs: int, **options: Any) -> None:
+        super().__init__(Plank, num_envs, **options)
+
+
+class SpeaksForSomebodyElse(SoundPlank):
+    """The turn is told wrong: who is said to wait is the one who acts."""
+
+    def _step_lanes(self, action: Any, out: Step) -> dict[str, Any]:
+        info = super()._step_lanes(action, out)
+        return {**info, "turn": (info["turn"] + 1) % 3}
+
+
+class NamesTheAbsent(SoundPlank):
+    """The turn is that of a seat which has left."""
+
+    def _step_lanes(self, action: Any, out: Step) -> dict[str, Any]:
+        info = super()._step_lanes(action, out)
+        return {**info, "turn": info["present"].argmin(1)}
+
+
+class PaysTheAbsent(SoundPlank):
+    """Everybody is paid, whether there or not."""
+
+    def _step_lanes(self, action: Any, out: Step) -> dict[str, Any]:
+        info = super()._step_lanes(action, out)
+        out.reward[:] += 1
+        return info
+
+
 BREAKERS: dict[str, list[type[Batch]]] = {
     "spaces_describe_the_batch": [WrongType],
     "an_ending_has_one_cause": [TwoCauses],
@@ -259,6 +292,9 @@ BREAKERS: dict[str, list[type[Batch]]] = {
     "step_into_writes_where_it_is_told": [WritesElsewhere],
     "state_is_a_value": [ForgetsItsRandomStream],
     "the_action_mask_allows_something": [NothingAllowed],
+    "a_turn_names_a_seat_that_is_there": [NamesTheAbsent],
+    "actions_of_seats_that_wait_change_nothing": [SpeaksForSomebodyElse],
+    "who_has_left_stays_away_and_is_paid_nothing": [PaysTheAbsent],
     "a_wrong_number_of_actions_is_refused": [AnyNumber],
     "an_action_outside_the_space_is_refused": [Clips, MovesBeforeItRefuses],
     "a_nan_action_is_refused": [NanIsZero],

@@ -28,7 +28,7 @@ class PlayCommand(WhoPlays):
     vs: Annotated[str | None, Flag("NAME")] = None
     """In a world for two: who plays the other side, e.g. `shoal play hockey --vs strong`."""
     keyboard: bool = False
-    """Play yourself, in a page on this machine; for worlds that can be played by hand."""
+    """Play yourself, with keyboard or mouse, in a page on this machine; for worlds that can be played by hand."""
     video: Annotated[str | None, Flag("FILE")] = None
     """Write an .mp4 or .gif instead of a page."""
     num_envs: int = 4

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from shoal.cli.options import parse
-from shoal.errors import ConfigError
+from shoal.errors import ConfigError, ShoalError
 from shoal.options import Flag
 from shoal.registry import as_world, worlds
 from shoal.world import World
@@ -24,7 +24,7 @@ class TournamentCommand:
     entrants: Annotated[tuple[str, ...], Flag("RUN|NAME", positional=True)]
     """Run folders, stored policies (.safetensors), or bots of the world, e.g. weak strong."""
     world: str | None = None
-    """The world in which they meet; the first that has tournaments if none is named."""
+    """The world in which they meet; if none is named, that of a run among them, or the first that knows them all."""
     games: int = 200
     """Games of every pair; both sides begin equally often."""
     seed: int = 0
@@ -37,7 +37,7 @@ def main(argv: list[str]) -> int:
     """`shoal tournament RUN RUN ... [OPTIONS]`."""
     command = parse(TournamentCommand, argv, "shoal tournament")
 
-    world, tournament = _tournament(command.world)
+    world, tournament = find_tournament(command.world, command.entrants)
     names = [tournament.name_of(name) for name in command.entrants]
     if len(set(names)) < len(names):
         raise ConfigError(f"Somebody takes part twice among {', '.join(names)}. Name everybody once.")
@@ -48,16 +48,36 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def _tournament(name: str | None) -> tuple[World, Tournament]:
-    """The world named, or the first that has tournaments, and its tournaments."""
+def find_tournament(name: str | None, entrants: tuple[str, ...]) -> tuple[World, Tournament]:
+    """The world in which these meet, and its tournaments."""
     from shoal.training.lab import lab_of
+    from shoal.training.opening import read_run
 
-    candidates = [as_world(name)] if name else [each for each in worlds().values() if isinstance(each, World)]
-    for world in candidates:
-        make = lab_of(world).tournament
-        if make is not None:
-            return world, make()
-    raise ConfigError(f"{name or 'No world here'} is not a world for two, so there are no tournaments in it.")
+    if name is None:
+        run = next((entrant for entrant in entrants if (Path(entrant) / "config.json").is_file()), None)
+        named = None if run is None else read_run(run)[1]
+    else:
+        named = as_world(name)
+    candidates = [each for each in worlds().values() if isinstance(each, World)] if named is None else [named]
+    makers = [(world, make) for world in candidates if (make := lab_of(world).tournament) is not None]
+    if not makers:
+        raise ConfigError(f"{candidates[0].name} is not a world for two, so there are no tournaments in it.")
+    refusals = []
+    for world, make in makers:
+        try:
+            for entrant in entrants:
+                make(world).find_entrant(entrant)
+        except ShoalError as error:
+            refusals.append(error)
+        else:
+            return world, make(world)
+    raise (
+        refusals[0]
+        if len(makers) == 1
+        else ConfigError(
+            f"No world for two knows all of {', '.join(entrants)}. Name the world: --world {makers[0][0].name}."
+        )
+    )
 
 
 def as_text(result: Any) -> str:

@@ -189,7 +189,7 @@ def join(space: gym.Space, rows: list[Tree]) -> Tree:
 
 def split_mask(space: gym.Space, mask: np.ndarray) -> np.ndarray | tuple[np.ndarray, ...]:
     """A row of `action_mask` as the space's `sample` takes it: int8, one array per part of a MultiDiscrete."""
-    row = as_array(mask).astype(np.int8)
+    row = as_array(mask).astype(np.int8).reshape(-1)
     if isinstance(space, gym.spaces.MultiDiscrete):
         return tuple(np.split(row, np.cumsum(space.nvec)[:-1]))
     return row

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from shoal.errors import missing_extra
 from shoal.testing.findings import BROKEN, NOT_OFFERED, NOT_SEEN, Broken, ContractBroken, Finding, NotOffered, describe
 from shoal.testing.player import Case, same_moments
-from shoal.testing.promises import autoreset, buffers, refusals, repeats, returns
+from shoal.testing.promises import autoreset, buffers, refusals, repeats, returns, seats
 from shoal.testing.subject import MakeBatch, Subject
 
 try:
@@ -36,6 +36,9 @@ PROMISES: tuple[Promise, ...] = (
     buffers.step_into_writes_where_it_is_told,
     repeats.state_is_a_value,
     returns.the_action_mask_allows_something,
+    seats.a_turn_names_a_seat_that_is_there,
+    seats.actions_of_seats_that_wait_change_nothing,
+    seats.who_has_left_stays_away_and_is_paid_nothing,
     refusals.a_wrong_number_of_actions_is_refused,
     refusals.an_action_outside_the_space_is_refused,
     refusals.a_nan_action_is_refused,

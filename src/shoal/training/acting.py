@@ -104,6 +104,6 @@ class RandomAgent:
 
     def _mask(self, row: np.ndarray) -> Any:
         """One lane's mask [A] as the space samples with it: MultiDiscrete wants a part for each of its choices."""
-        row = row.astype(np.int8)
+        row = row.astype(np.int8).reshape(-1)
         nvec = getattr(self._space, "nvec", None)
         return row if nvec is None else tuple(np.split(row, np.cumsum(nvec.reshape(-1))[:-1]))

@@ -54,6 +54,11 @@ class TrainConfig(Generic[O, T]):
     eval_max_steps: int | None = None
     """Steps after which an episode of an evaluation is cut and counts as it is; none takes 10,000, or the
     environment's own time limit if that is longer."""
+    shape: tuple[str, ...] = ()
+    """Infos of the world that are added to the reward, with their weights, e.g. touch=0.5, or touch=0.5..0 from the
+    first step to the last."""
+    shape_potential: bool = False
+    """Take them as potentials, whose differences are added: the best policies then stay the best ones."""
     runners: int = 0
     """Processes on a Ray cluster that share the environments and collect for this one; 0 collects here."""
     staleness: int = 0

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from shoal.training.config import TrainConfig
     from shoal.training.hooks import Hooks
     from shoal.trees import Tree
+    from shoal.vector.batch import Batch
 
 T = TypeVar("T")
 """What the lab adds to the settings of a run."""
@@ -118,6 +119,11 @@ class Tournament(Protocol):
     def find_entrant(self, name: str) -> Any: ...
     def name_of(self, entrant: str) -> str: ...
     def play(self, entrants: dict[str, Any], games: int, seed: int) -> Any: ...
+    def play_pair(self, one: Any, two: Any, games: int, seed: int) -> np.ndarray:
+        """Outcomes [games]: 1, 0 or -1 as `one` sees it."""
+
+    def settings_against(self, path: str) -> Values:
+        """Settings of a run that learns against this policy alone."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +136,8 @@ class Lab(Generic[O, T]):
     headlines: tuple[Headline, ...] = ()
     network: Callable[[Any, TrainConfig[O, T]], nn.Module | None] | None = None
     """The network for a batch; None for the standard one. Its first weights follow from the seed of the run."""
+    lanes: Callable[[Any, T], Batch] | None = None
+    """What is trained in: the lanes of the world seen otherwise, e.g. one seat of each, as the lab's options say."""
     hooks: Callable[[Any, TrainConfig[O, T]], Hooks] | None = None
     """What is added to the loop, for the batch that is trained in."""
     policies: Callable[[O], Mapping[str, NamedPolicy]] | None = None
@@ -142,7 +150,7 @@ class Lab(Generic[O, T]):
     """A file with a `curriculum` as the settings of a run."""
     search: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What `shoal tune` searches if nothing is named, by agent: words as "algo.lr=1e-4..1e-2:log"."""
-    tournament: Callable[[], Tournament] | None = None
+    tournament: Callable[[World[O]], Tournament] | None = None
     serve: Callable[[str | None], int] | None = None
     """Let a person play, against the one who is named; returns the exit code."""
 

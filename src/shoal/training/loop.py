@@ -136,7 +136,7 @@ class Loop:
                 metrics = self.agent.update(self.rollout, progress=self.step / self.config.total_steps)
         except LaneFault as fault:
             raise LaneFault(f"{fault} The rollout began at step {self.step:,} of the run.", fault.lane) from fault
-        self.step += self.rollout.num_steps * self.batch.num_envs
+        self.step += self.rollout.num_steps * self.batch.num_lanes
         self.iteration += 1
         episodes = self.rollout.episodes
         self.run.episodes(self.step, episodes.returns, episodes.lengths)
@@ -191,7 +191,7 @@ class Loop:
 
     def passed(self, every: int) -> bool:
         """Whether this iteration crossed a multiple of `every` steps."""
-        return self.step // every > (self.step - self.rollout.num_steps * self.batch.num_envs) // every
+        return self.step // every > (self.step - self.rollout.num_steps * self.batch.num_lanes) // every
 
     # ------------------------------------------------------------------ persistence
 

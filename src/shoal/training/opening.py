@@ -47,7 +47,13 @@ def make_batch(world: World, config: TrainConfig, num_envs: int, first_lane: int
     if world.deal is not None:
         options = world.deal(options, range(first_lane, first_lane + num_envs), config.num_envs)
     with _sized("lanes"):
-        return world.make(num_envs, options, config.batch_options(**changes))
+        return as_trained(world, world.make(num_envs, options, config.batch_options(**changes)), config.extra)
+
+
+def as_trained(world: World, batch: Batch, extra: Any) -> Batch:
+    """Lanes of the world as its lab wants them for training, whose options are `extra`."""
+    see = lab_of(world).lanes
+    return batch if see is None or not batch.num_seats else see(batch, extra)
 
 
 def make_agent(world: World, config: TrainConfig, batch: Batch, network: nn.Module | None = None) -> Agent:
@@ -97,7 +103,13 @@ def make_network(world: World, config: TrainConfig, batch: Batch) -> nn.Module |
 def make_hooks(world: World, config: TrainConfig, batch: Batch) -> Hooks:
     """What the world's lab adds to the loop that trains in `batch`."""
     build = lab_of(world).hooks
-    return Hooks() if build is None else build(batch, config)
+    hooks = Hooks() if build is None else build(batch, config)
+    if not config.shape:
+        return hooks
+    from shoal.training.shaping import Shaping
+
+    shaping = Shaping(config.shape, config.shape_potential, config.algo.gamma)
+    return replace(hooks, recorders=(*hooks.recorders, shaping), callbacks=(*hooks.callbacks, shaping))
 
 
 def begin_from(agent: Agent, run: str) -> None:
@@ -216,4 +228,5 @@ def open_policy(
             listed_by = f"`shoal play {world.name} --help`"
             raise unknown_name("policy", name, [*known, RANDOM], listed_by, f"of {world.name}") from None
         options, act_in = options_of(world, {**policy.needs, **env}), policy.make
-    return Player(world, name, options, world.make(num_envs, options, BatchOptions(**changes)), act_in)
+    lanes = as_trained(world, world.make(num_envs, options, BatchOptions(**changes)), lab.options())
+    return Player(world, name, options, lanes, act_in)

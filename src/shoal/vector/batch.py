@@ -20,6 +20,13 @@ B = num_envs is the leading axis of every array. Beyond Gymnasium, a batch promi
   `info["action_mask"]` [B, A], True = allowed, for the observation just returned.
 - **Faults are loud.** Bad input and broken lanes raise a `ShoalError` that names the lane and the remedy; nothing
   has moved when an action is refused.
+
+A lane may have **seats**, for several who act in it: `num_seats` S. Observations, actions, masks and rewards then have
+an axis S after B, and so has `info["episode"]["r"]`; `seat_observation_space` and `seat_action_space` are those of one
+seat, the same for all. An episode begins and ends for the whole lane: `terminated` and `truncated` stay [B]. Where
+seats play in turn, `info["turn"]` [B] says whose action counts; those of the others are ignored. Where seats may leave
+before the others, `info["present"]` [B, S] says who is still there: who has left stays away, is paid nothing, and is
+not on turn. Where actions are discrete and some are ignored, a mask allows such a seat the first action alone.
 """
 
 from __future__ import annotations
@@ -36,6 +43,7 @@ from gymnasium.vector.utils import batch_space
 from shoal.errors import ConfigError, StateError
 from shoal.seeding import Seed, Seeds, check_run_seed
 from shoal.trees import Tree, copy_tree
+from shoal.vector.seats import seated
 from shoal.vector.spaces import empty_batch, num_actions
 
 Array = Any  # numpy.ndarray or torch.Tensor
@@ -44,10 +52,10 @@ Info = dict[str, Tree]
 
 
 class Step(NamedTuple):
-    """Buffers that one step fills. Leading axis B, one row per lane."""
+    """Buffers that one step fills. Leading axis B, one row per lane; then S where lanes have seats."""
 
     obs: Tree  # [B, *obs]       what to act on next; already reset where an episode ended (SAME_STEP)
-    reward: Array  # [B]         float32
+    reward: Array  # [B]         float32; [B, S] where lanes have seats
     terminated: Array  # [B]     bool: the task ended, nothing lies beyond
     truncated: Array  # [B]      bool: the clock ended, bootstrap from final_obs
     final_obs: Tree  # [B, *obs] true successor, written only in rows where an episode ended (SAME_STEP)
@@ -77,12 +85,16 @@ class Batch(VectorEnv):
         has_action_mask: bool = False,
         copy: bool = True,
         metadata: Mapping[str, object] | None = None,
+        seats: int = 0,
     ) -> None:
+        """`seats`: how many act in each lane; the spaces are then those of one seat. 0 for lanes without that axis."""
         self.num_envs = check_num_envs(num_envs)
-        self.single_observation_space = single_observation_space
-        self.single_action_space = single_action_space
-        self.observation_space = batch_space(single_observation_space, self.num_envs)
-        self.action_space = batch_space(single_action_space, self.num_envs)
+        self.num_seats = seats
+        self.seat_observation_space, self.seat_action_space = single_observation_space, single_action_space
+        self.single_observation_space = seated(single_observation_space, seats)
+        self.single_action_space = seated(single_action_space, seats)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
         self.autoreset_mode = check_autoreset_mode(autoreset_mode)
         self.metadata = {**(metadata or {}), "autoreset_mode": self.autoreset_mode}
         self.has_action_mask = has_action_mask
@@ -143,9 +155,10 @@ class Batch(VectorEnv):
     def _empty_rows(self, count: int) -> Step:
         """Buffers for `count` of the lanes."""
         obs, final_obs = (empty_batch(self.single_observation_space, count) for _ in range(2))
-        mask = np.ones((count, num_actions(self.single_action_space)), np.bool_) if self.has_action_mask else None
+        rows = (count, self.num_seats) if self.num_seats else (count,)
+        mask = np.ones((*rows, num_actions(self.seat_action_space)), np.bool_) if self.has_action_mask else None
         terminated, truncated = np.zeros((2, count), np.bool_)
-        return Step(obs, np.zeros(count, np.float32), terminated, truncated, final_obs, mask)
+        return Step(obs, np.zeros(rows, np.float32), terminated, truncated, final_obs, mask)
 
     def get_state(self) -> State:
         """Everything the batch remembers, as a flat dict of plain arrays that the caller owns."""
@@ -163,6 +176,11 @@ class Batch(VectorEnv):
     def cpu_seconds_elsewhere(self) -> float:
         """CPU seconds so far of the processes that step lanes for this one; 0 where there are none."""
         return 0.0
+
+    @property
+    def num_lanes(self) -> int:
+        """Environments in the batch: `num_envs`, unless the rows of this batch are seats of fewer lanes."""
+        return self.num_envs
 
     @property
     def pattern(self) -> Batch:

@@ -36,8 +36,21 @@ def spaces_describe_the_batch(subject: Subject, case: Case) -> None:
         _check_obs(env, moment.obs, "step")
         for name, kind in (("reward", "f"), ("terminated", "b"), ("truncated", "b")):
             row = as_array(getattr(moment, name))
-            if row.shape != (case.num_envs,) or row.dtype.kind != kind:
-                raise Broken(f"{name} is {row.dtype}{row.shape}; it must be {case.num_envs} {KINDS[kind]}.")
+            wanted = (case.num_envs, *(seats_axis(env) if name == "reward" else ()))
+            if row.shape != wanted or row.dtype.kind != kind:
+                count = " x ".join(map(str, wanted))
+                raise Broken(f"{name} is {row.dtype}{row.shape}; it must be {count} {KINDS[kind]}.")
+
+
+def seats_axis(env: VectorEnv) -> tuple[int, ...]:
+    """The axis of seats that rewards and masks of a batch have after B: none, or one."""
+    seats = getattr(env, "num_seats", 0)
+    return (seats,) if seats else ()
+
+
+def in_words(values: np.ndarray) -> str:
+    """One number, or one for each seat."""
+    return ", ".join(f"{value:.6g}" for value in np.ravel(values))
 
 
 def _check_obs(env: VectorEnv, obs: Tree, call: str) -> None:
@@ -92,10 +105,11 @@ def episode_statistics_add_up(subject: Subject, case: Case) -> None:
     player = subject.player(case).play()
     if any(m.done.any() for m in player.moments) and not any("episode" in m.info for m in player.moments):
         raise NotOffered("info never has 'episode'; wrap the batch to count returns.")
-    total, length = np.zeros(case.num_envs), np.zeros(case.num_envs, np.int64)
+    total = np.zeros((case.num_envs, *seats_axis(player.env)))
+    length = np.zeros(case.num_envs, np.int64)
     for k, moment in enumerate(player.moments):
         total[moment.began], length[moment.began] = 0, 0
-        total += np.where(moment.began, 0, moment.reward)
+        total[~moment.began] += moment.reward[~moment.began]
         length += ~moment.began
         _check_episode(k, moment.info, moment.done, total, length)
         total[moment.done], length[moment.done] = 0, 0
@@ -114,15 +128,15 @@ def _check_episode(k: int, info: dict[str, Any], done: np.ndarray, total: np.nda
     if not {"r", "l", "t"} <= set(episode):
         raise Broken(f"info['episode'] has {sorted(episode)}; it must have r, l and t.")
     for lane in np.flatnonzero(done):
-        r, steps, seconds = (float(episode[name][lane]) for name in ("r", "l", "t"))
+        r, (steps, seconds) = np.asarray(episode["r"][lane]), (float(episode[name][lane]) for name in ("l", "t"))
         if steps != length[lane]:
             told = f"info['episode']['l'] says {steps:.0f}"
             raise Broken(f"Lane {lane} ended in step {k + 1} after {length[lane]} steps; {told}.")
         # rewards are handed out as float32, and the batch may have summed what they were before
-        if not np.isclose(r, total[lane], rtol=1e-4, atol=1e-5 * length[lane]):
+        if r.shape != total[lane].shape or not np.allclose(r, total[lane], rtol=1e-4, atol=1e-5 * length[lane]):
             raise Broken(
-                f"Lane {lane} ended in step {k + 1} with rewards that sum to {total[lane]:.6g}; "
-                f"info['episode']['r'] says {r:.6g}."
+                f"Lane {lane} ended in step {k + 1} with rewards that sum to {in_words(total[lane])}; "
+                f"info['episode']['r'] says {in_words(r)}."
             )
         if not seconds >= 0:
             raise Broken(f"Lane {lane} ended in step {k + 1}; its episode took {seconds} seconds.")
@@ -143,7 +157,8 @@ def _check_mask(env: VectorEnv, info: dict[str, Any], call: str) -> None:
     if "action_mask" not in info:
         raise Broken(f"{call} delivered no info['action_mask'] though has_action_mask is set.")
     mask = as_array(info["action_mask"])
-    wanted = (env.num_envs, num_actions(env.single_action_space))
+    seats = seats_axis(env)
+    wanted = (env.num_envs, *seats, num_actions(getattr(env, "seat_action_space", env.single_action_space)))
     if mask.shape != wanted or mask.dtype != np.bool_:
         raise Broken(f"{call} delivered an action_mask {mask.dtype}{mask.shape}; it must be bool{wanted}.")
     for lane, row in enumerate(mask):

@@ -71,12 +71,13 @@ class KernelBatch(KernelAttributes):
         self.kernel = kernel if isinstance(kernel, Kernel) else kernel()
         super().__init__(
             num_envs,
-            self.kernel.observation_space,
-            self.kernel.action_space,
+            self.kernel.seat_observation_space,
+            self.kernel.seat_action_space,
             autoreset_mode=autoreset_mode,
-            has_action_mask=self.kernel.function("mask") is not None,
+            has_action_mask=self.kernel.masks_actions,
             copy=copy,
             metadata=dict(self.kernel.metadata),
+            seats=self.kernel.seats,
         )
         self._mode, self._compiled, self._checked = _MODES[self.autoreset_mode], compiled, checked
         self._row_space = packed_space(self.single_action_space)  # of actions as the loop takes them
@@ -84,7 +85,7 @@ class KernelBatch(KernelAttributes):
         self._action_shape, self._action_dtype = self.action_space.shape, self.action_space.dtype
         in_columns = compiled and suits_columns(self.kernel.state)
         self._state: Any = (Columns if in_columns else np.zeros)(self.num_envs, self.kernel.state)
-        self._book = Columns(self.num_envs, driver.BOOK)
+        self._book = Columns(self.num_envs, driver.book_of(self.num_seats))
         self._own = self._make_outputs()
         self._buffers = self._own.step
         self._sets: list[Outputs] = []  # what callers are given instead of copies
@@ -207,7 +208,7 @@ class KernelBatch(KernelAttributes):
                     f"have {target.nbytes}. Use a state of the same world, version and num_envs."
                 )
         self._state[:] = np.array(state["lanes"], np.uint8).view(self._state.dtype)
-        self._book[:] = np.array(state["book"], np.uint8).view(driver.BOOK)
+        self._book[:] = np.array(state["book"], np.uint8).view(driver.book_of(self.num_seats))
         self._book["began"] = time.perf_counter()
         self.params.set_state(state)
 
@@ -220,7 +221,7 @@ class KernelBatch(KernelAttributes):
     # ------------------------------------------------------------------ buffers and loading
 
     def _make_outputs(self) -> Outputs:
-        return Outputs(self.empty_step(), self.kernel.info, self._mode)
+        return Outputs(self.empty_step(), self.kernel.told, self._mode, self.num_seats)
 
     def _bound_outputs(self) -> Outputs:
         outputs = self._make_outputs()
@@ -319,6 +320,11 @@ class KernelBatch(KernelAttributes):
             raise_action_outside(lane, action[lane], self._row_space)
         if kind == driver.NOT_RESET:
             raise episode_over(lane)
+        if kind == driver.BAD_TURN:
+            raise KernelError(
+                f"{where(self.kernel.function('turn'))} names a seat that is not there, in lane {lane}. "  # type: ignore[arg-type]
+                f"It must return the number, from 0 to {self.num_seats - 1}, of a seat that is present."
+            )
         function, what = {
             driver.NAN_REWARD: ("step", "returned a reward that is NaN"),
             driver.NAN_OBS: ("observe", "wrote an observation that is NaN"),

@@ -21,14 +21,15 @@ from shoal.jit import LEAN, inner
 from shoal.jit.cache import CachedModule
 from shoal.jit.rng import Rng
 from shoal.vector.kernel.bound import bound_source
-from shoal.vector.kernel.driver import BOOK, Shape, driver_source, size_of
+from shoal.vector.kernel.driver import Shape, book_of, driver_source, size_of
 from shoal.vector.kernel.faults import KernelFault
 from shoal.vector.kernel.forms import leaf_spaces, packed_space, type_names
-from shoal.vector.kernel.kernel import Kernel
+from shoal.vector.kernel.kernel import SEAT_FUNCTIONS, Kernel
 from shoal.vector.kernel.lane import Disjoint, fields_of, flatten, lane_maker, row_maker
 from shoal.vector.kernel.params import LaneParams
 from shoal.vector.kernel.reach import Reach, where
 from shoal.vector.kernel.rewrite import Build
+from shoal.vector.kernel.seats import seats_of
 from shoal.vector.kernel.source import SourceSet, compile_wrap
 
 # Numba asks for the width of the elements of an array in a record, and has none for bools (one byte)
@@ -49,7 +50,7 @@ _TELLING = (
 COLUMNS_INLINE_BYTES = 8000  # bytecode of functions to be inlined: a loop that calls one computes a lane at a time
 BLOCK_BYTES = 32 * 1024  # of lanes and their observations in a block: about a first cache
 _DRIVER = "<driver of "
-_FUNCTIONS = ("reset", "step", "observe", "mask", "inform")
+_FUNCTIONS = ("reset", "step", "observe", "mask", "inform", *SEAT_FUNCTIONS)
 
 
 def load_uncompiled(kernel: Kernel, params: LaneParams, checked: bool) -> tuple[types.ModuleType, set[str]]:
@@ -126,9 +127,9 @@ def _shape(kernel: Kernel, params: LaneParams, in_columns: bool) -> Shape:
     columns = (kernel.state.names or ()) if in_columns else ()
     has_mask, has_info = kernel.function("mask") is not None, kernel.info is not None
     observed = sum(np.dtype(part.dtype).itemsize * size_of(part) for part in leaf_spaces(kernel.observation_space))
-    block = min(max(BLOCK_BYTES // (kernel.state.itemsize + BOOK.itemsize + observed), 1), 1024)
-    action_space = packed_space(kernel.action_space)
-    return Shape(kernel.observation_space, action_space, columns, block, has_mask, has_info, params.shape)
+    block = min(max(BLOCK_BYTES // (kernel.state.itemsize + book_of(kernel.seats).itemsize + observed), 1), 1024)
+    spaces = kernel.observation_space, packed_space(kernel.action_space)
+    return Shape(*spaces, columns, block, has_mask, has_info, params.shape, seats_of(kernel))
 
 
 def explain(error: BaseException, kernel: Kernel, files: set[str], moment: str = "") -> KernelError:

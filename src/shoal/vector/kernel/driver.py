@@ -23,6 +23,7 @@ import numpy as np
 
 from shoal.errors import KernelError
 from shoal.vector.kernel.forms import expression, leaf_spaces
+from shoal.vector.kernel.seats import Seats
 from shoal.vector.spaces import num_actions
 
 BOOK = np.dtype(
@@ -35,13 +36,28 @@ BOOK = np.dtype(
     ],
     align=True,
 )
+
+
+def book_of(seats: int) -> np.dtype:
+    """`BOOK` of lanes with this many seats: a return for each, and what it is due in the running step."""
+    fields = [(name, BOOK[name]) for name in BOOK.names or ()]
+    own = {"total": ("total", np.float64, (seats,))}
+    fields = [own.get(name, (name, kind)) for name, kind in fields]  # type: ignore[misc]
+    return np.dtype([*fields, ("due", np.float64, (seats,))], align=True) if seats else BOOK
+
+
+def episode_of(seats: int) -> np.dtype:
+    """`EPISODE` of lanes with this many seats."""
+    return np.dtype([("r", np.float64, (seats,)), ("l", np.int64), ("t", np.float64)]) if seats else EPISODE
+
+
 EPISODE = np.dtype([("r", np.float64), ("l", np.int64), ("t", np.float64)])
 
 SAME_STEP, NEXT_STEP, DISABLED = 0, 1, 2
 MARGIN = 64  # elements on either side of a guarded row
 
 # A fault is returned as -(kind * FAULT_STRIDE + lane + 1).
-NAN_REWARD, NAN_OBS, OUTSIDE, BAD_ACTION, NOT_RESET = 1, 2, 3, 4, 5
+NAN_REWARD, NAN_OBS, OUTSIDE, BAD_ACTION, NOT_RESET, BAD_TURN = 1, 2, 3, 4, 5, 6
 FAULT_STRIDE = 2**40
 
 _TEMPLATE = f"""\
@@ -69,7 +85,7 @@ def renew(i, now, STATE, BOOK, PARAMS, RANGES):
     rng = Rng(pair(words, i))
     DRAW
     reset(LANE, P, rng)
-    total[i] = 0.0
+    CLEAR_TOTAL
     length[i] = 0
     began[i] = now
     ended[i] = False
@@ -129,27 +145,27 @@ def run(action, now, checked, lo, hi, GUARD, STATE, BOOK, PARAMS, RANGES, low, h
                 r, ends, cut = step(LANE, ACTION, P, Rng(pair(words, i)))
                 odd |= r != r
                 k = unsigned(i)  # such an index is not looked at for being below zero
-                total[k] += r
+                COUNT
                 length[k] += 1
-                reward[k] = r
+                PAY
                 terminated[k] = ends
                 truncated[k] = cut and not ends
                 done[k] = ends or cut
             if stop < last:
                 renew(stop, now, STATE, BOOK, PARAMS, RANGES)
-                reward[stop] = 0.0
+                PAY_NOTHING
                 terminated[stop] = False
                 truncated[stop] = False
                 done[stop] = False
             at = stop + 1
         if odd:
             for i in range(first, last):
-                if reward[i] != reward[i]:
+                if ODD_REWARD:
                     return fault({NAN_REWARD}, i)
         for i in range(first, last):
             if done[unsigned(i)]:
                 count += 1
-                episode[i].r = total[i]
+                RETURN
                 episode[i].l = length[i]
                 episode[i].t = now - began[i]
                 if mode == {SAME_STEP}:
@@ -207,30 +223,36 @@ class Shape:
     has_mask: bool
     has_info: bool
     params: Params
+    seats: Seats | None = None
 
 
 def driver_source(shape: Shape) -> str:
     """Text of a module with `begin`, `check` and `run`; its globals `reset`, `step`, ... are put in by the caller."""
     parts = leaf_spaces(shape.observation_space)
     state = [f"s_{name}" for name in shape.columns] or ["state"]
+    tells = shape.has_info or (shape.seats is not None and shape.seats.tells)
     lists = {
         "STATE": state,
-        "BOOK": list(BOOK.names or ()),
+        "BOOK": list(book_of(0 if shape.seats is None else shape.seats.count).names or ()),
         "PARAMS": [f"p_{name}" for name in shape.params.columns] or ["params"],
         "RANGES": ["ranges"] if shape.params.drawn else [],
         "OBS": [f"obs_{k}" for k in range(len(parts))],
         "FINAL": [f"final_{k}" for k in range(len(parts))],
         "GUARD": [f"guard_{k}" for k in range(len(parts))],
-        "INFO": ["info"] if shape.has_info else [],
-        "FINAL_INFO": ["final_info"] if shape.has_info else [],
-        "MASK": ["action_mask"] if shape.has_mask else [],
+        "INFO": ["info"] if tells else [],
+        "FINAL_INFO": ["final_info"] if tells else [],
+        "MASK": ["action_mask"] if shape.has_mask or (shape.seats is not None and shape.seats.choices) else [],
     }
     tell_mask = []
-    if shape.has_mask:
+    if shape.has_mask and shape.seats is None:
         clear = [f"for j in range({num_actions(shape.action_space)}):", "    action_mask[i, j] = False"]
         tell_mask = [*clear, "mask(LANE, P, action_mask[i])"]
     tell_info = ["inform(LANE, P, info[i])"] if shape.has_info else []
     tell = [*tell_info, *tell_mask]
+    tell_final = ["inform(LANE, P, final_info[i])"] if shape.has_info else []
+    if shape.seats is not None:
+        tell += [*shape.seats.tell_lines("info", f"fault({BAD_TURN}, i)"), *shape.seats.mask_lines(shape.has_mask)]
+        tell_final += shape.seats.present_lines("final_info")
     blocks = {
         "COPY_GUARD": [line for k, part in enumerate(parts) for line in _copy_guard(k, part)],
         "CHECK_MARGINS": [line for k, part in enumerate(parts) for line in _check_margins(k, part)],
@@ -239,13 +261,21 @@ def driver_source(shape: Shape) -> str:
         "DRAW": shape.params.draw_lines(),
         "TELL": tell,
         "TELL_BLOCK": ["for i in range(first, last):", *("    " + line for line in tell)] if tell else [],
-        "TELL_FINAL": ["inform(LANE, P, final_info[i])"] if shape.has_info else [],
+        "TELL_FINAL": tell_final,
+        "CLEAR_TOTAL": ["total[i] = 0.0"],
+        "COUNT": ["total[k] += r"],
+        "PAY": ["reward[k] = r"],
+        "PAY_NOTHING": ["reward[stop] = 0.0"],
+        "RETURN": ["episode[i].r = total[i]"],
     }
+    if shape.seats is not None:
+        blocks |= shape.seats.reward_blocks()
     seen = shape.observation_space
     words = {
         "ROW_OF_OBS": expression(seen, (f"row_{k}(obs_{k}, i)" for k in range(len(parts)))),
         "ROW_OF_GUARD": expression(seen, (f"row_{k}(guard_{k}[{MARGIN}:], 0)" for k in range(len(parts)))),
         "ACTION": "row_action(action, i)" if shape.action_space.shape else "action[unsigned(i)]",
+        "ODD_REWARD": "reward[i] != reward[i]" if shape.seats is None else shape.seats.odd_reward(),
         "P": _params_of_lane(shape.params),
         "LANE": f"lane(i, {', '.join(state)})" if shape.columns else "state[i]",
         "BLOCK": str(shape.block),

@@ -145,10 +145,15 @@ class _Trial:
         if kernel.info is not None:
             self._call["inform"](s, self._p, np.zeros(1, kernel.info).view(np.recarray)[0])
         if "mask" in self._call and not ended:
-            mask = np.zeros(num_actions(kernel.action_space), np.bool_)
+            rows = (kernel.seats,) if kernel.seats else ()
+            mask = np.zeros((*rows, num_actions(kernel.seat_action_space)), np.bool_)
             self._call["mask"](s, self._p, mask)
-            self._mask[lane] = mask
-            self._check_mask(mask)
+            if kernel.seats:
+                mask[self._ignored(s), 0] = True
+            self._mask[lane] = mask.reshape(-1)
+            self._check_mask(mask.reshape(-1))
+        if kernel.seats:
+            self._check_pay(s)
         if self._constant and self._steps[lane] % 5 == 0:
             self._note_written(s)
 
@@ -174,9 +179,37 @@ class _Trial:
                 f"{_outside(kernel.observation_space, out)}."
             )
 
+    def _ignored(self, s: Any) -> np.ndarray:
+        """[S] seats that are not there or not on turn."""
+        seats = np.arange(self._kernel.seats)
+        present = np.ones(len(seats), np.bool_)
+        if "present" in self._call:
+            present[:] = False
+            self._call["present"](s, self._p, present)
+        if "turn" not in self._call:
+            return ~present
+        on = self._call["turn"](s, self._p)
+        if not 0 <= on < len(seats) or not present[on]:
+            raise KernelError(
+                f"{where(self._kernel.function('turn'))} returned {on}, which is not a seat that is there "  # type: ignore[arg-type]
+                f"({np.flatnonzero(present).tolist()} are), in lane {self._at}, step {self._steps[self._at]} "
+                "of a trial."
+            )
+        return ~present | (seats != on)
+
+    def _check_pay(self, s: Any) -> None:
+        paid = np.zeros(self._kernel.seats)
+        if "pay" in self._call:
+            self._call["pay"](s, self._p, paid)
+        if not np.isfinite(paid).all():
+            raise KernelError(
+                f"{where(self._kernel.function('pay'))} wrote {paid.tolist()}, which is not finite, "  # type: ignore[arg-type]
+                f"in lane {self._at}, step {self._steps[self._at]} of a trial."
+            )
+
     def _check_mask(self, mask: np.ndarray) -> None:
         space, function = self._kernel.action_space, self._kernel.function("mask")
-        sizes = [int(n) for n in space.nvec] if isinstance(space, gym.spaces.MultiDiscrete) else [len(mask)]
+        sizes = [int(n) for n in space.nvec.flat] if isinstance(space, gym.spaces.MultiDiscrete) else [len(mask)]
         starts = [0, *itertools.accumulate(sizes)]
         for k, start in enumerate(starts[:-1]):
             if not mask[start : starts[k + 1]].any():
@@ -270,7 +303,8 @@ class _Actions:
             return space.dtype.type(space.start + self._rng.choice(np.flatnonzero(mask)))  # type: ignore[union-attr]
         assert isinstance(space, gym.spaces.MultiDiscrete)
         parts = np.split(mask, np.cumsum(space.nvec)[:-1])
-        return np.array([self._rng.choice(np.flatnonzero(part)) for part in parts], space.dtype) + space.start
+        drawn = [self._rng.choice(np.flatnonzero(part)) for part in parts]
+        return np.array(drawn, space.dtype).reshape(space.nvec.shape) + space.start
 
 
 def _extremes(space: gym.Space) -> Iterator[Any]:

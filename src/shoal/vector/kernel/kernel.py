@@ -11,6 +11,10 @@ import numpy as np
 
 from shoal.errors import ConfigError, KernelError, unknown_name
 from shoal.options import Range
+from shoal.vector.seats import seated
+
+SEAT_FUNCTIONS = ("pay", "turn", "present")
+"""What only a kernel with seats may have."""
 
 
 class Kernel:
@@ -46,6 +50,13 @@ class Kernel:
     Optional: `mask(s, p, out)` writes which actions are allowed (`out[a] = True`), and `inform(s, p, out)` with
     `info = record(...)` writes named infos of the step (`out.name = ...`).
 
+    With `seats = 2` (or any number) several act in a lane. The spaces are those of one seat; `action`, and `out` of
+    `observe` and `mask`, have a row for each. `step` returns the reward that all seats share; `pay(s, p, out)` writes
+    what each is paid besides. Where they play in turn, `turn(s, p)` returns the seat whose action counts; where seats
+    may leave before the others, `present(s, p, out)` writes who is still there. A kernel that can play seats itself
+    names its `bots` and has a field `seat=i8[seats]`, which `reset` reads: 0 for whoever acts from outside, k for the
+    k-th bot.
+
     `metadata` becomes the batch's, e.g. `{"renderer": "package.module:NAME"}` (see `shoal.vector.rendering`).
 
     All numbers inside are float64, int64 or bool; `f32` and the like are storage formats. Helper functions are
@@ -59,6 +70,8 @@ class Kernel:
     params: ClassVar[Mapping[str, Any]] = {}
     metadata: ClassVar[Mapping[str, Any]] = {}
     survives: ClassVar[tuple[str, ...]] = ()
+    seats: ClassVar[int] = 0
+    bots: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, **params: Any) -> None:
         """Override values of the class's `params`; each keeps the type (and an array its dimensions) of its default.
@@ -74,6 +87,9 @@ class Kernel:
         shared = {name: value for name, value in params.items() if name not in self.of_lanes}
         self.values = {name: like(name, shared.get(name, default), default) for name, default in defaults.items()}
         self._check_declaration()
+        self.seat_observation_space, self.seat_action_space = self.observation_space, self.action_space
+        self.observation_space = seated(self.observation_space, self.seats)
+        self.action_space = seated(self.action_space, self.seats)
 
     @property
     def name(self) -> str:
@@ -82,6 +98,8 @@ class Kernel:
 
     def function(self, name: str) -> Callable | None:
         """The author's function `name` as a plain function of the class, or None."""
+        if name in SEAT_FUNCTIONS and not self.seats:
+            return None
         for cls in type(self).__mro__:
             if cls is not Kernel and name in vars(cls):
                 member = vars(cls)[name]
@@ -94,6 +112,24 @@ class Kernel:
         The seeds are those that lanes of a `gymnasium.Env` would be given.
         """
         return {}
+
+    @property
+    def masks_actions(self) -> bool:
+        """Whether lanes deliver a mask: their own, or one that says whose actions are ignored."""
+        is_choice = isinstance(self.seat_action_space, gym.spaces.Discrete | gym.spaces.MultiDiscrete)
+        return self.function("mask") is not None or (is_choice and bool(self.seat_infos))
+
+    @property
+    def seat_infos(self) -> list[tuple]:
+        """Fields of the infos that say whose turn it is and who is still there, as of a record."""
+        fields: dict[str, tuple] = {"turn": ("turn", np.int64), "present": ("present", np.bool_, (self.seats,))}
+        return [field for name, field in fields.items() if self.function(name) is not None]
+
+    @property
+    def told(self) -> np.dtype | None:
+        """The record of everything that a lane tells: the author's `info`, and what there is to say about seats."""
+        own = [] if self.info is None else [(name, self.info[name]) for name in self.info.names or ()]
+        return np.dtype([*own, *self.seat_infos], align=True) if self.seat_infos else self.info
 
     def param_record(self, count: int = 1) -> np.ndarray:
         """The parameters as a record, repeated [count]."""
@@ -122,6 +158,19 @@ class Kernel:
         for function in ("reset", "step", "observe"):
             if self.function(function) is None:
                 raise KernelError(f"{self.name} has no function {function!r}. A kernel needs reset, step and observe.")
+        if isinstance(self.seats, bool) or not isinstance(self.seats, int) or self.seats < 0:
+            raise KernelError(f"{self.name}.seats is {self.seats!r}. It must be a whole number of at least 1.")
+        if self.bots and ("seat" not in (self.state.names or ()) or self.state["seat"].shape != (self.seats,)):
+            raise KernelError(
+                f"{self.name} has bots, so its state needs a field seat=i8[{self.seats}]: who plays where."
+            )
+        if len(set(self.bots)) < len(self.bots):
+            raise KernelError(f"{self.name} has two bots of the same name among {', '.join(self.bots)}.")
+        for name in ("turn", "present"):
+            if self.seats and self.info is not None and name in (self.info.names or ()):
+                raise KernelError(
+                    f"{self.name} has an info {name!r}, which lanes with seats have of their own. Rename it."
+                )
         if (self.info is None) != (self.function("inform") is None):
             raise KernelError(f"{self.name} needs both `info = record(...)` and `inform(s, p, out)`, or neither.")
         if not isinstance(self.state, np.dtype) or self.state.names is None:

@@ -68,6 +68,9 @@ SIGNATURES = {
     "observe": ("s", "p", "out"),
     "mask": ("s", "p", "out"),
     "inform": ("s", "p", "out"),
+    "pay": ("s", "p", "out"),
+    "turn": ("s", "p"),
+    "present": ("s", "p", "out"),
 }
 """The arguments of an author's functions, in order."""
 RNG_METHODS = [name for name, member in vars(Rng).items() if not name.startswith("_") and callable(member)]
@@ -86,7 +89,10 @@ def argument_kinds(kernel: Kernel, function: str) -> list[Kind]:
     if function == "observe":
         known["out"] = of_space(kernel.observation_space, "the observation", scalar=Cells((1,)))
     elif function == "mask":
-        known["out"] = Cells((num_actions(kernel.action_space),))
+        rows = (kernel.seats,) if kernel.seats else ()
+        known["out"] = Cells((*rows, num_actions(kernel.seat_action_space)))
+    elif function in ("pay", "present"):
+        known["out"] = Cells((kernel.seats,))
     elif function == "inform" and kernel.info is not None:
         known["out"] = of_dtype(kernel.info, "info")
     return [known[name] for name in SIGNATURES[function]]

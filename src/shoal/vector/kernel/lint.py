@@ -51,6 +51,8 @@ _NO_RESULT = {
     "observe": "writes to `out`",
     "mask": "writes to `out`",
     "inform": "writes to `out`",
+    "pay": "writes to `out`",
+    "present": "writes to `out`",
 }
 _ORDER = "reward, terminated, truncated"
 
@@ -155,6 +157,8 @@ def _returns(name: str | None, definition: ast.FunctionDef) -> Iterator[Finding]
             yield node.lineno, f"step returns nothing here; it must return three numbers: {_ORDER}."
         if not returns:
             yield definition.lineno, f"step returns nothing; it must return three numbers: {_ORDER}."
+    if name == "turn" and len(empty) == len(returns):
+        yield definition.lineno, "turn returns nothing; it must return the number of the seat whose action counts."
     if len(returns) > len(empty):
         for node in empty if name != "step" else []:
             yield node.lineno, "returns nothing here, but a value in other places."
@@ -163,10 +167,10 @@ def _returns(name: str | None, definition: ast.FunctionDef) -> Iterator[Finding]
             yield (
                 last.lineno,
                 (
-                    f"{'step' if name else 'the function'} can come to its end here without `return`"
+                    f"{name or 'the function'} can come to its end here without `return`"
                     + (
                         f"; it must return {_ORDER} on every way through."
-                        if name
+                        if name == "step"
                         else ", but returns a value in other places."
                     )
                 ),

@@ -26,11 +26,11 @@ def arrays_of(tree: Tree) -> tuple[np.ndarray, ...]:
 class Outputs:
     """Buffers of one step, [B, ...] each, and what there is to say about them."""
 
-    def __init__(self, step: Step, info: np.dtype | None, mode: int) -> None:
+    def __init__(self, step: Step, info: np.dtype | None, mode: int, seats: int = 0) -> None:
         count = len(step.reward)
         self.step, self.mode = step, mode
         self.done = np.zeros(count, np.bool_)
-        self.episode = np.zeros(count, driver.EPISODE)
+        self.episode = np.zeros(count, driver.episode_of(seats))
         self.infos = () if info is None else tuple(np.zeros(count, info) for _ in range(2))
         names = () if info is None else info.names or ()
         self._standing: Info = {name: self.infos[0][name] for name in names}

@@ -8,7 +8,7 @@ from shoal.errors import ConfigError
 from shoal.training.settings import read_settings, resolve_config
 from shoal.worlds.hockey.lab.curriculum import SHAPING, load, read
 from shoal.worlds.hockey.lab.curriculum_settings import settings_from
-from shoal.worlds.hockey.lab.pool import Mixture
+from shoal.worlds.hockey.lab.mixture import Mixture
 from shoal.worlds.hockey.world import WORLD
 
 SIMPLE = {  # the field names of the original system, as its simple curriculum has them

@@ -6,7 +6,8 @@ import urllib.request
 import pytest
 
 from shoal.errors import ConfigError
-from shoal.worlds.hockey.lab.keyboard import HOST, Match, make_server
+from shoal.games.lab.page import HOST, make_server
+from shoal.worlds.hockey.lab.keyboard import Match
 from shoal.worlds.hockey.lanes.constants import PUCK
 
 

@@ -11,12 +11,13 @@ import shoal
 from shoal.agents.frozen import FrozenPolicy, freeze
 from shoal.agents.n_step import Steps
 from shoal.errors import ConfigError
+from shoal.games.lab.pool import Pool, Ratings
 from shoal.training.metrics import deterministic, read_rows
 from shoal.worlds.hockey.lab.curriculum import read
 from shoal.worlds.hockey.lab.games import find_entrant, name_of, play, play_pair
 from shoal.worlds.hockey.lab.hooks import Phases
+from shoal.worlds.hockey.lab.mixture import Mixture, opponent_weights
 from shoal.worlds.hockey.lab.policies import freeze_run
-from shoal.worlds.hockey.lab.pool import Mixture, Pool, Ratings, opponent_weights
 from shoal.worlds.hockey.lanes.tables import action_table
 
 SMALL = {

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from shoal.options import NoOptions, Values
 from shoal.training.lab import Headline, Lab, NamedPolicy, OwnEvaluation, Tournament, Verdict
+from shoal.world import World
 from shoal.worlds.hockey.lab.options import PRESETS, HockeyTraining
 from shoal.worlds.hockey.world import HockeyOptions
 
@@ -42,7 +43,7 @@ def _read_curriculum(values: Values, path: Path) -> Values:
     return settings_from(values, path)
 
 
-def _tournament() -> Tournament:
+def _tournament(world: World[HockeyOptions]) -> Tournament:
     from shoal.worlds.hockey.lab import games
 
     return games

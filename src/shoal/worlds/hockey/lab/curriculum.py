@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from shoal.errors import ConfigError, ShoalError
+from shoal.games.lab.pool import STRATEGIES
 from shoal.options import Values
 from shoal.reading import is_number, shortened
 from shoal.training.settings import read_config
+from shoal.worlds.hockey.lab.mixture import Mixture
 from shoal.worlds.hockey.lab.policies import load_fitting
-from shoal.worlds.hockey.lab.pool import STRATEGIES, Mixture
 from shoal.worlds.hockey.lanes.kernel import WIDTHS
 from shoal.worlds.hockey.world import MODES
 

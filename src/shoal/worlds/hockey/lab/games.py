@@ -5,17 +5,14 @@
 
 from __future__ import annotations
 
-import math
-import re
 from contextlib import closing
 from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 from shoal.errors import ConfigError
+from shoal.games.lab.games import Result, name_of, round_robin, summary
 from shoal.options import Values
 from shoal.seeding import Seed
 from shoal.training.acting import Player
@@ -24,13 +21,14 @@ from shoal.training.lab import Policy, Verdict
 from shoal.trees import Tree
 from shoal.vector.batch import Batch
 from shoal.world import BatchOptions
+from shoal.worlds.hockey.lab.curriculum import MOST
 from shoal.worlds.hockey.lab.policies import load_fitting, stored_policies
-from shoal.worlds.hockey.lab.pool import Ratings, score_of
 from shoal.worlds.hockey.lanes.batch import make_rink
 from shoal.worlds.hockey.lanes.kernel import WIDTHS
 from shoal.worlds.hockey.lanes.versus import Opponent
 from shoal.worlds.hockey.world import BOTS, EXTERNAL, HockeyOptions
 
+__all__ = ["evaluate", "find_entrant", "name_of", "play", "play_games", "play_pair", "settings_against"]
 GAMES = 1000
 LANES = 256
 Entrant = str | Opponent
@@ -73,35 +71,7 @@ def play_games(batch: Batch, policy: Policy, games: int, seed: int | Seed) -> np
     return np.concatenate(rows)
 
 
-def summary(games: np.ndarray) -> Values:
-    """Shares of player 1, with Wilson's 95 % interval of the share won."""
-    winner, n = games[:, 0], len(games)
-    won = float((winner == 1).mean())
-    z = 1.96
-    middle, half = won + z * z / (2 * n), z * math.sqrt(won * (1 - won) / n + z * z / (4 * n * n))
-    low, high = ((middle + sign * half) / (1 + z * z / n) for sign in (-1, 1))
-    return {
-        "games": n,
-        "won": won,
-        "low": low,
-        "high": high,
-        "drawn": float((winner == 0).mean()),
-        "lost": float((winner == -1).mean()),
-        "mean_length": float(games[:, 1].mean()),
-    }
-
-
 # ---------------------------------------------------------------------- tournaments
-
-
-class Result(NamedTuple):
-    """Of n entrants. `won[i, j]` is the share of games that i won against j, `drawn` the same for draws."""
-
-    names: list[str]
-    won: np.ndarray  # [n, n], NaN on the diagonal
-    drawn: np.ndarray  # [n, n]
-    ratings: list[tuple[str, float, float, float]]  # name, mu - 3 sigma, mu, sigma; best first
-    games: int  # of every pair
 
 
 def find_entrant(name: str) -> Entrant:
@@ -117,22 +87,14 @@ def find_entrant(name: str) -> Entrant:
 
 def play(entrants: dict[str, Entrant], games: int, seed: int = 0) -> Result:
     """Every pair plays `games` games."""
-    if len(entrants) < 2:
-        raise ConfigError(f"A tournament needs at least two different players, not {len(entrants)}.")
-    if games < 2:
-        raise ConfigError(f"games must be at least 2, since both sides begin equally often, not {games}.")
-    names = list(entrants)
-    won, drawn = np.full((len(names),) * 2, np.nan), np.full((len(names),) * 2, np.nan)
-    results: list[tuple[str, str, float]] = []
-    for (i, one), (j, two) in combinations(enumerate(names), 2):
-        winner = play_pair(entrants[one], entrants[two], games, seed)
-        won[i, j], won[j, i] = (winner == 1).mean(), (winner == -1).mean()
-        drawn[i, j] = drawn[j, i] = (winner == 0).mean()
-        results += [(one, two, score_of(int(w))) for w in winner]
-    ratings = Ratings()
-    for k in np.random.default_rng(seed).permutation(len(results)):  # no pair's games come last
-        ratings.note(*results[k])
-    return Result(names, won, drawn, ratings.table(), games)
+    return round_robin(entrants, games, seed, play_pair)
+
+
+def settings_against(path: str) -> Values:
+    """SAC, which learns hockey fastest, in games against this policy alone."""
+    opponent = {"type": "self_play", "checkpoint": str(Path(path).absolute())}
+    phase = {"name": "exploit", "steps": MOST - 1, "opponent": opponent}
+    return {"algo": "sac", "opponent": "pool", "curriculum": {"curriculum": {"phases": [phase]}}}
 
 
 def play_pair(one: Entrant, two: Entrant, games: int, seed: int) -> np.ndarray:
@@ -163,12 +125,3 @@ class _Seats:
     def forget(self, ended: np.ndarray) -> None:
         """Games that begin ask anew."""
         self._age[ended] = 0
-
-
-def name_of(entrant: str) -> str:
-    """How an entrant is called in tables: a run by its agent, seed and time of day, since its own name is long."""
-    if not Path(entrant).exists():
-        return entrant
-    name = Path(entrant).absolute().name
-    run = re.fullmatch(r".+__(\w+)__(\d+)__\d+-(\d+)(?:_vec\d+)?(-\d+)?", name)
-    return name.removesuffix(".safetensors") if run is None else f"{run[1]} {run[2]} {run[3]}{run[4] or ''}"

@@ -14,6 +14,8 @@ from shoal.agents.n_step import Steps
 from shoal.agents.offpolicy import Mirror, OffPolicyAgent
 from shoal.agents.rollout import Rollout
 from shoal.errors import ConfigError
+from shoal.games.lab.games import summary
+from shoal.games.lab.pool import Pool, Ratings, score_of
 from shoal.seeding import Seed, Stream
 from shoal.training.acting import Actor
 from shoal.training.config import TrainConfig
@@ -23,10 +25,10 @@ from shoal.trees import Tree
 from shoal.vector.batch import Batch
 from shoal.worlds.hockey.lab import curriculum
 from shoal.worlds.hockey.lab.curriculum import Phase
-from shoal.worlds.hockey.lab.games import both_sides, play_games, summary
+from shoal.worlds.hockey.lab.games import both_sides, play_games
+from shoal.worlds.hockey.lab.mixture import AFTER_LEARNER, LEARNER, Mixture, opponent_weights
 from shoal.worlds.hockey.lab.options import HockeyTraining
 from shoal.worlds.hockey.lab.policies import load_fitting
-from shoal.worlds.hockey.lab.pool import AFTER_LEARNER, LEARNER, Mixture, Pool, Ratings, opponent_weights, score_of
 from shoal.worlds.hockey.lanes.kernel import WIDTHS
 from shoal.worlds.hockey.lanes.tables import action_signs, action_table, mirrored_choices, obs_signs
 from shoal.worlds.hockey.lanes.versus import STRONG, WEAK, VersusBatch, make_lanes

@@ -1,13 +1,11 @@
-"""Play with the keyboard: a page on this machine that asks for one step after the other.
+"""Play with the keyboard: a page that asks for one step after the other.
 
-The page sends the keys that are held down as an action, fifty times a second; the lane lives in this process. Nothing
-listens beyond the loopback address.
+It sends the keys that are held down as an action, fifty times a second.
 """
 
 from __future__ import annotations
 
 import json
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from threading import Lock
 
@@ -15,6 +13,7 @@ import numpy as np
 
 from shoal.agents.frozen import FrozenPolicy
 from shoal.errors import ConfigError
+from shoal.games.lab import page
 from shoal.options import Values
 from shoal.world import BatchOptions
 from shoal.worlds.hockey.lab import LAB
@@ -22,8 +21,6 @@ from shoal.worlds.hockey.lab.policies import stored_policies
 from shoal.worlds.hockey.lanes.batch import make_rink
 from shoal.worlds.hockey.rendering import RINK
 from shoal.worlds.hockey.world import BOTS, EXTERNAL, SEATS, HockeyOptions
-
-HOST = "127.0.0.1"
 
 
 class Match:
@@ -40,6 +37,7 @@ class Match:
         self._theirs, self._age = np.zeros(4, np.float32), 0
         if self._policy is None:
             self.batch.set_lanes(seat=[0, SEATS.index(opponent)])
+        self.opponent = opponent
         self.meta = {**RINK.meta(self.batch), "names": ["you", opponent]}
         self.score = [0, 0]
         self._lock = Lock()
@@ -66,54 +64,12 @@ class Match:
                 self._obs, _ = self.batch.reset(options={"reset_mask": np.array([True])})
             return {"frame": frame, "score": self.score, "over": over}
 
-
-def page(match: Match) -> str:
-    """The page, complete in one file."""
-    text = (files("shoal.worlds.hockey") / "keyboard.html").read_text()
-    return text.replace("RENDERER", RINK.script).replace("META", json.dumps(match.meta))
-
-
-def make_server(match: Match, port: int = 0) -> ThreadingHTTPServer:
-    """A server of the page at `/` and of steps at `/step`; port 0 takes any free one."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            if self.path == "/":
-                self._answer(200, "text/html; charset=utf-8", page(match).encode())
-            else:
-                self._answer(404, "text/plain", b"There is nothing here; the game is at /.")
-
-        def do_POST(self) -> None:
-            try:
-                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                answer = json.dumps(match.step(json.loads(body)))
-            except ValueError as error:  # ConfigError and broken JSON alike
-                self._answer(400, "text/plain; charset=utf-8", str(error).encode())
-            else:
-                self._answer(200, "application/json", answer.encode())
-
-        def _answer(self, code: int, kind: str, body: bytes) -> None:
-            self.send_response(code)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Fifty lines a second would help nobody."""
-
-    Handler.protocol_version = "HTTP/1.1"  # keeps the connection, so that a step costs well under a millisecond
-    return ThreadingHTTPServer((HOST, port), Handler)
+    def page(self) -> str:
+        """The page, complete in one file."""
+        text = (files("shoal.worlds.hockey") / "keyboard.html").read_text()
+        return text.replace("RENDERER", RINK.script).replace("META", json.dumps(self.meta))
 
 
 def serve(opponent: str | None = None) -> int:
     """Serve games until interrupted."""
-    match = Match(opponent or LAB.default_policy)
-    with make_server(match) as server:
-        address = f"http://{HOST}:{server.server_port}/"
-        print(f"Play against {match.meta['names'][1]} at {address} (Ctrl-C ends it)", flush=True)
-        try:
-            server.serve_forever()
-        except KeyboardInterrupt:
-            print()
-    return 0
+    return page.serve(Match(opponent or LAB.default_policy))

@@ -1,8 +1,4 @@
-"""PettingZoo, both ways: a two-seat world as its `ParallelEnv`, and any `ParallelEnv` as lanes of a batch.
-
-parallel_env("hockey")                                         # agents player_1 and player_2
-parallel_batch("pettingzoo.butterfly.pistonball_v6:parallel_env", num_envs=8)
-"""
+"""Any PettingZoo `ParallelEnv` as lanes for one who controls all of its agents."""
 
 from __future__ import annotations
 
@@ -14,7 +10,7 @@ import gymnasium as gym
 import numpy as np
 
 from shoal.errors import ConfigError, missing_extra
-from shoal.registry import as_world, load, make
+from shoal.registry import load, make
 from shoal.trees import Tree
 from shoal.vector.batch import Batch
 from shoal.vector.spaces import empty_batch
@@ -26,14 +22,6 @@ except ImportError:
 
 MakesParallelEnv = Callable[[], ParallelEnv]
 Info = dict[str, np.ndarray]
-
-
-def parallel_env(world: str, **options: Any) -> ParallelEnv:
-    """One lane of a world for several agents, as PettingZoo has it. Options are those of the world."""
-    view = as_world(world).parallel
-    if view is None:
-        raise ConfigError(f"{world} has one seat only, so there is no parallel view of it.")
-    return load(view)(**options)
 
 
 def parallel_batch(

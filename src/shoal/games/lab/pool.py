@@ -1,4 +1,4 @@
-"""Who a learner plays against: bots, itself, and a pool of past policies, drawn by how well it does against them.
+"""A pool of past policies, drawn from by how well the learner does against them, and ratings of everybody.
 
 Ratings from games are openskill's Plackett-Luce model (Weng & Lin 2011): the free kin of TrueSkill.
 """
@@ -14,30 +14,12 @@ import numpy as np
 from shoal.agents.frozen import FrozenPolicy
 from shoal.errors import missing_extra
 from shoal.options import Values
-from shoal.worlds.hockey.lanes.versus import FIRST_POLICY
 
 if TYPE_CHECKING:
     from openskill.models import PlackettLuceRating
 
-LEARNER = FIRST_POLICY
-"""The number of the learner itself as it was after the last iteration; stored policies and the pool follow."""
-AFTER_LEARNER = LEARNER + 1
 STRATEGIES = ("latest", "uniform", "prioritised")
-
-
-@dataclass(frozen=True)
-class Mixture:
-    """Shares of kinds of opponents; they need not sum to one."""
-
-    nobody: float = 0.0
-    weak: float = 0.0
-    strong: float = 0.0
-    learner: float = 0.0
-    pool: float = 0.0
-    strategy: str = "prioritised"
-    """How a member of the pool is chosen: the latest, any, or most often those that are neither beaten nor hopeless."""
-    files: tuple[tuple[str, float], ...] = ()
-    """Stored policies and their shares."""
+"""How a member is chosen: the latest, any, or most often those that are neither beaten nor hopeless."""
 
 
 @dataclass
@@ -99,19 +81,8 @@ class Pool:
             self.members.append(Member(FrozenPolicy.from_tensors(arrays, settings), int(step), float(won)))
 
 
-def opponent_weights(mixture: Mixture, pool: Pool) -> list[float]:
-    """Weights of nobody, weak, strong, the learner, the files and the members, as `VersusBatch` draws by.
-
-    While the pool is empty, its share goes to the learner itself.
-    """
-    learner = mixture.learner + (0.0 if pool.members else mixture.pool)
-    members = (mixture.pool * pool.weights(mixture.strategy)).tolist() if pool.members else []
-    files = [share for _, share in mixture.files]
-    return [mixture.nobody, mixture.weak, mixture.strong, learner, *files, *members]
-
-
 def score_of(winner: float) -> float:
-    """1 for a game that player 1 won, 0.5 for a draw, 0 for a loss."""
+    """1 for a game that was won (a positive number), 0.5 for a draw, 0 for a loss."""
     return 0.5 + 0.5 * float(np.sign(winner))
 
 

@@ -1,0 +1,1 @@
+"""Lanes with several seats: who sits where, who learns, pools of opponents, ratings and tournaments."""

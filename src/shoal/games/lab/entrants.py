@@ -1,0 +1,60 @@
+"""Who can play: the bots of a world with seats, stored policies, and the agents of runs."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import gymnasium as gym
+import numpy as np
+
+from shoal.agents.frozen import FrozenPolicy, freeze
+from shoal.errors import ConfigError
+from shoal.games.lanes.versus import bots_of
+from shoal.training.opening import open_agent, read_run
+from shoal.trees import Tree
+from shoal.vector.batch import Batch
+from shoal.world import World
+
+
+def widths_of(lanes: Batch) -> tuple[int, int]:
+    """Numbers of a seat's observation, and of its action or its choices."""
+    space = lanes.seat_action_space
+    width = int(space.n) if isinstance(space, gym.spaces.Discrete) else gym.spaces.flatdim(space)
+    return gym.spaces.flatdim(lanes.seat_observation_space), width
+
+
+def load_policy(path: str, world: World, lanes: Batch) -> FrozenPolicy:
+    """A stored policy, or the one in the latest checkpoint of a run folder, checked to fit the seats of `lanes`."""
+    if not os.path.exists(path):  # which, unlike a Path, minds no impossible name
+        names = ", ".join(bots_of(lanes))
+        raise ConfigError(
+            f"{path!r} cannot play {world.name}: it is not a run folder, a stored policy or one of {names}."
+        )
+    if Path(path).is_dir():
+        _, its_world, _ = read_run(path)
+        if its_world.reference != world.reference:
+            raise ConfigError(f"{path} is a run in {its_world.name}, so its policy cannot play {world.name}.")
+        policy = freeze(open_agent(path).agent)
+    else:
+        policy = FrozenPolicy.load(path)
+    policy.check_fits(*widths_of(lanes), path)
+    if policy.state_size:
+        raise ConfigError(f"{path} has memory, and opponents cannot remember. Use a policy without it.")
+    return policy
+
+
+@dataclass
+class Seated:
+    """A frozen policy as lanes ask it: a `Policy`."""
+
+    policy: FrozenPolicy
+
+    def __call__(self, obs: Tree, info: dict[str, Tree]) -> np.ndarray:
+        flat = np.asarray(obs).reshape(len(obs), -1)
+        mask = info.get("action_mask")
+        return self.policy(flat) if mask is None else self.policy(flat, mask)
+
+    def forget(self, ended: np.ndarray) -> None:
+        """Nothing is remembered."""

@@ -1,0 +1,1 @@
+"""Connect Four: two players drop stones in turn; four in a line win."""

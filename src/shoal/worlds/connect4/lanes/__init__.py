@@ -1,0 +1,1 @@
+"""Lanes of Connect Four: the board as bits, the bots, the kernel."""

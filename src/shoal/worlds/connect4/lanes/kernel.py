@@ -1,0 +1,105 @@
+"""Connect Four as a kernel with two seats, who play in turn. Seat 0 begins."""
+
+from __future__ import annotations
+
+import gymnasium as gym
+import numpy as np
+
+from shoal.vector.kernel import Kernel, i8, i64, record
+from shoal.worlds.connect4.lanes.board import CELLS, COLUMNS, HEIGHT, ROWS, cell_in, has_four
+from shoal.worlds.connect4.lanes.bots import BOTS, DEPTHS, choose
+
+NOBODY, DRAWN = -1, 2  # in place of a winner's seat: the game goes on, or has no winner
+
+
+class Connect4(Kernel):
+    """Drop stones in turn; four in a line win.
+
+    A seat observes its own 42 cells, then those of the other, row by row from below, and whether it is on turn. The
+    winner is paid 1, the loser -1. A bot answers within the step of the seat before it, unless both seats are bots.
+    """
+
+    seats = 2
+    bots = BOTS
+    observation_space = gym.spaces.Box(0, 1, (2 * CELLS + 1,), np.int8)
+    action_space = gym.spaces.Discrete(COLUMNS)
+    state = record(
+        seat=i8[2],  # who plays the next game: 0 is whoever acts from outside, then the bots
+        playing=i8[2],  # who plays this one
+        first=i64,  # stones of seat 0
+        board=i64,
+        stones=i8,
+        winner=i8,
+    )
+    info = record(winner=i8)
+    survives = ("seat",)
+    metadata = {"renderer": "shoal.worlds.connect4.rendering:BOARD_VIEW"}
+
+    def reset(s, p, rng):
+        s.first, s.board, s.stones, s.winner = 0, 0, 0, NOBODY
+        for k in range(2):
+            s.playing[k] = s.seat[k]
+        if s.playing[0] != 0 and s.playing[1] == 0:
+            drop(s, bot_column(s, rng))
+
+    def step(s, action, p, rng):
+        on_turn = s.stones % 2
+        drop(s, action[on_turn] if s.playing[on_turn] == 0 else bot_column(s, rng))
+        if s.winner == NOBODY and s.playing[1 - on_turn] != 0 and s.playing[on_turn] == 0:
+            drop(s, bot_column(s, rng))
+        return 0.0, s.winner != NOBODY, False
+
+    def pay(s, p, out):
+        if s.winner == 0 or s.winner == 1:
+            out[s.winner] = 1.0
+            out[1 - s.winner] = -1.0
+
+    def turn(s, p):
+        return s.stones % 2
+
+    def mask(s, p, out):
+        for column in range(COLUMNS):
+            out[s.stones % 2, column] = cell_in(s.board, column) != 0
+
+    def observe(s, p, out):
+        second = s.board ^ s.first
+        at = 0
+        for row in range(ROWS):
+            for column in range(COLUMNS):
+                bit = HEIGHT * column + row
+                one, two = (s.first >> bit) & 1, (second >> bit) & 1
+                out[0, at], out[0, CELLS + at] = one, two
+                out[1, at], out[1, CELLS + at] = two, one
+                at += 1
+        out[s.stones % 2, 2 * CELLS] = 1
+
+    def inform(s, p, out):
+        out.winner = s.winner
+
+
+def stones_on_turn(s):
+    """The stones of the seat that is on turn."""
+    return s.first if s.stones % 2 == 0 else s.board ^ s.first
+
+
+def bot_column(s, rng):
+    """What the bot plays whose turn it is."""
+    return choose(stones_on_turn(s), s.board, s.stones, DEPTHS[s.playing[s.stones % 2]], rng)
+
+
+def drop(s, column):
+    """The seat on turn drops a stone. One for which there is no room loses the game."""
+    on_turn = s.stones % 2
+    cell = cell_in(s.board, column)
+    if cell == 0:
+        s.winner = 1 - on_turn
+        return
+    mine = stones_on_turn(s) | cell
+    s.board |= cell
+    if on_turn == 0:
+        s.first = mine
+    s.stones += 1
+    if has_four(mine):
+        s.winner = on_turn
+    elif s.stones == CELLS:
+        s.winner = DRAWN

@@ -1,0 +1,1 @@
+"""Spread: three particles share out three landmarks without bumping into each other."""

@@ -1,0 +1,121 @@
+"""Lanes with seats keep the contract, compiled and not, on any number of threads; mistakes are told in a sentence."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from shoal.errors import KernelError
+from shoal.testing import BROKEN, check_agreement, check_batch
+from shoal.vector.kernel import Kernel, KernelBatch, i8, record
+from tests.vector.kernel.seated import Plank, Tug
+
+
+def batches(kernel, **options):
+    return lambda num_envs, **more: KernelBatch(kernel, num_envs, **{**options, **more})
+
+
+@pytest.mark.parametrize("kernel", [Plank, Tug])
+def test_seated_lanes_keep_every_promise(kernel):
+    findings = check_batch(batches(kernel), max_examples=5)
+    assert [f for f in findings if f.severity == BROKEN] == []
+    assert ("a turn names a seat that is there" in {f.promise for f in findings}) == (kernel is Tug)
+
+
+@pytest.mark.parametrize("kernel", [Plank, Tug])
+@pytest.mark.parametrize("options", [{"compiled": False}, {"num_threads": 2}, {"checked": True}])
+def test_every_way_to_run_seats_gives_the_same_bits(kernel, options):
+    if options.get("checked"):
+        kernel = Tug
+    assert check_agreement(batches(kernel), batches(kernel, **options), ("plain", str(options)), max_examples=4) == []
+
+
+def test_arrays_have_a_seat_axis_and_ends_have_none():
+    batch = KernelBatch(Plank, 4)
+    obs, info = batch.reset(seed=1)
+    assert obs.shape == (4, 3, 2)
+    assert info["action_mask"].shape == (4, 3, 3)
+    assert info["present"].shape == (4, 3)
+    obs, reward, terminated, truncated, info = batch.step(np.zeros((4, 3), np.int64))
+    assert reward.shape == (4, 3)
+    assert terminated.shape == truncated.shape == info["turn"].shape == (4,)
+    waiting = np.arange(3) != info["turn"][:, None]
+    assert (info["action_mask"][waiting] == [True, False, False]).all()
+    assert batch.seat_action_space.n == 3
+    assert batch.single_action_space.shape == (3,)
+
+
+def test_rewards_are_shared_and_own_ones_together():
+    batch = KernelBatch(Tug, 1)
+    obs, _ = batch.reset(seed=0)
+    obs, reward, *_ = batch.step(np.array([[[1.0], [-1.0]]], np.float32))
+    assert reward[0].tolist() == [obs[0, 0, 0], -obs[0, 0, 0]]
+
+
+class BadTurn(Plank):
+    """Names a seat that does not exist."""
+
+    def turn(s, p):
+        return 3
+
+
+class NoTurn(Plank):
+    """Forgets to say whose turn it is."""
+
+    def turn(s, p):
+        s.on + 0
+
+
+class NoSeat(Tug):
+    """Has bots and nowhere to put them."""
+
+    bots = ("idle",)
+
+
+class TwoBots(Tug):
+    """A name twice."""
+
+    state = record(seat=i8[2], rope=i8, t=i8)
+    bots = ("idle", "idle")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "sentence"),
+    [
+        (BadTurn, "returned 3, which is not a seat that is there"),
+        (NoTurn, "turn returns nothing; it must return the number of the seat"),
+        (NoSeat, r"needs a field seat=i8\[2\]"),
+        (TwoBots, "two bots of the same name among idle, idle"),
+    ],
+)
+def test_mistakes_are_named(kernel, sentence):
+    with pytest.raises(KernelError, match=sentence):
+        KernelBatch(kernel, 2)
+
+
+class LateTurn(Plank):
+    """Counts its seats from a parameter on."""
+
+    params = {"first": 0}
+
+    def turn(s, p):
+        return s.on + p.first
+
+
+def test_a_turn_that_goes_wrong_later_is_a_fault_of_the_lane():
+    batch = KernelBatch(LateTurn, 2)
+    batch.reset(seed=0)
+    batch.set_params(first=np.array([0, 3]))
+    with pytest.raises(KernelError, match="names a seat that is not there, in lane 1"):
+        batch.step(np.zeros((2, 3), np.int64))
+
+
+def test_functions_of_seats_mean_nothing_without_seats():
+    class Alone(Kernel):
+        observation_space, action_space, state = Tug.observation_space, Tug.action_space, Tug.state
+
+        def turn(s, p):
+            return "left"
+
+    assert Alone.seats == 0
+    assert Kernel.function(object.__new__(Alone), "turn") is None
