@@ -92,10 +92,13 @@ def package_loop(num_envs: int, game: str) -> Run:
 
 def package_vector(num_envs: int, game: str) -> Run:
     """The package as Gymnasium makes a batch of it."""
+    import gymnasium as gym
     from minatar.gym import register_envs
 
-    register_envs()
-    return gymnasium_vector(num_envs, f"MinAtar/{GAMES[game]}-v1", "sync")
+    name = f"MinAtar/{GAMES[game]}-v1"
+    if name not in gym.registry:
+        register_envs()
+    return gymnasium_vector(num_envs, name, "sync")
 
 
 def run(args: MinAtarArgs) -> int:
