@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from shoal.bench.minatar import GAMES, MinAtarArgs, package_loop, run
+from shoal.bench.minatar import GAMES, MinAtarArgs, package_loop, package_vector, run
 from shoal.errors import ConfigError, UnknownName
 
 
 def test_the_package_counts_its_steps():
     pytest.importorskip("minatar")
     for game in GAMES:
-        assert package_loop(3, game)(5) == 5
+        assert package_loop(3, game)(5) == package_vector(3, game)(5) == 5
 
 
 def test_bad_input_is_one_sentence():

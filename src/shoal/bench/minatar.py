@@ -12,6 +12,7 @@ from shoal.bench.contender import Contender, Run, Work
 from shoal.bench.report import make_console, print_result, write_result
 from shoal.bench.rounds import run_works
 from shoal.bench.step.actions import ROWS, random_actions
+from shoal.bench.step.peers import gymnasium_vector
 from shoal.errors import ConfigError, unknown_name
 from shoal.training.lab import Verb
 
@@ -58,12 +59,7 @@ def work_of(game: str, num_envs: int) -> Work:
             "gymnax scan", "shoal.bench.step.peers:gymnax_scan", {"env": f"{GAMES[game]}-MinAtar"}, package="gymnax"
         ),
         Contender("minatar loop", "shoal.bench.minatar:package_loop", {"game": game}, package="minatar"),
-        Contender(
-            "gymnasium sync",
-            "shoal.bench.step.peers:gymnasium_vector",
-            {"env": f"MinAtar/{GAMES[game]}-v1", "mode": "sync"},
-            package="minatar",
-        ),
+        Contender("gymnasium sync", "shoal.bench.minatar:package_vector", {"game": game}, package="minatar"),
     )
     return Work(f"minatar-{game}", num_envs, contenders)
 
@@ -92,6 +88,17 @@ def package_loop(num_envs: int, game: str) -> Run:
         return count
 
     return run
+
+
+def package_vector(num_envs: int, game: str) -> Run:
+    """The package as Gymnasium makes a batch of it."""
+    import gymnasium as gym
+    from minatar.gym import register_envs
+
+    name = f"MinAtar/{GAMES[game]}-v1"
+    if name not in gym.registry:
+        register_envs()
+    return gymnasium_vector(num_envs, name, "sync")
 
 
 def run(args: MinAtarArgs) -> int:

@@ -8,8 +8,8 @@ _PPO = Preset(
     "learns within minutes",
     {
         "num_envs": 64,
-        "total_steps": 10_000_000,
-        "eval_every": 1_000_000,
+        "total_steps": 2_000_000,
+        "eval_every": 500_000,
         "algo": {
             "num_steps": 128,
             "epochs": 4,
