@@ -244,7 +244,7 @@ def _flatten(space: gym.Space, obs: Tree, leading: int) -> Tensor:
         shifted = obs.long() - torch.as_tensor(space.start, device=obs.device)
         parts = [F.one_hot(shifted[..., i], int(n)) for i, n in enumerate(space.nvec)]
         return torch.cat(parts, -1).float()
-    return obs.flatten(leading).float()
+    return obs.reshape(*obs.shape[:leading], -1).float()  # a single number has no axis of its own
 
 
 def linear(inputs: int, outputs: int, gain: float) -> nn.Linear:
