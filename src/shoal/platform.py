@@ -92,6 +92,19 @@ def cpu_seconds_of(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")  # utime and stime
 
 
+def scheduled_seconds_of(pid: int) -> tuple[float, float] | None:
+    """Seconds that the threads of another process have computed, and have waited for a core to compute on; None where
+    that cannot be told."""
+    computed = queued = 0
+    try:
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            fields = (thread / "schedstat").read_text().split()
+            computed, queued = computed + int(fields[0]), queued + int(fields[1])
+    except (OSError, ValueError, IndexError):
+        return None
+    return computed / 1e9, queued / 1e9
+
+
 def cpu_name() -> str:
     """What the processor is called."""
     import platform

@@ -169,8 +169,8 @@ class EnvironmentOptions:
 
     backend: Literal["auto", "serial", "workers"] = "auto"
     """In this process, or on worker processes; auto takes workers for more than one lane."""
-    num_workers: int | None = None
-    """Worker processes; none takes one per core."""
+    num_workers: int | Literal["auto"] | None = None
+    """Worker processes; none takes one per core, auto measures: lanes that sleep or wait can have more."""
     env_kwargs: dict[str, object] = field(default_factory=dict)
     """Arguments of the environment itself."""
     wrappers: tuple[str, ...] = ()

@@ -252,7 +252,7 @@ def _flatten(space: gym.Space, image: Image | None, obs: Tensor, leading: int) -
         shifted = obs.long() - torch.as_tensor(space.start, device=obs.device)
         parts = [F.one_hot(shifted[..., i], int(n)) for i, n in enumerate(space.nvec)]
         return torch.cat(parts, -1).float()
-    flat = obs.flatten(leading).float()
+    flat = obs.reshape(*obs.shape[:leading], -1).float()  # a single number has no axis of its own
     return flat if image is None else (flat - image.low) * image.scale
 
 

@@ -181,6 +181,8 @@ def carry_out(
                 f"{plan.world.name} has no name to import, so this run can be resumed from Python alone, with "
                 "shoal.train(env, resume=...). Put it into a module, and every verb of the command line works."
             )
+        if isinstance(plan.config.env, EnvironmentOptions) and plan.config.env.num_workers == AUTO:
+            display.say(f"The lanes have {getattr(batch, 'num_workers', 1)} worker processes.")
         if plan.network is not None:
             display.say(
                 f"The network {type(plan.network).__name__} was made in Python, so this run can be resumed with "

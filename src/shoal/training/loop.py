@@ -181,7 +181,10 @@ class Loop:
         """A row of what was learned since the last one, the latest of each number."""
         self.last_metrics |= {f"time/{section}": seconds for section, seconds in self.clock.lap().items()}
         self.last_metrics[CPU_CORES] = self.cpu.cores()
-        about = {"time/iterations": self.iteration, **({} if self.phase is None else {"phase": self.phase})}
+        about: dict[str, float | str] = {
+            "time/iterations": self.iteration,
+            **({} if self.phase is None else {"phase": self.phase}),
+        }
         self.run.log(self.step, {**self._unlogged, **self.last_metrics, **about})
         self._unlogged = {}
 

@@ -6,6 +6,9 @@ import enum
 import traceback
 from typing import NamedTuple
 
+CRASHES = (Exception, SystemExit)
+"""What an environment may raise. One that leaves the process is not to take the whole run with it."""
+
 
 class FaultKind(enum.IntEnum):
     """Why a lane was lost; the number is what `info["fault"]` holds."""
@@ -38,4 +41,16 @@ def describe_exception(lane: int, during: str, error: BaseException) -> str:
     if isinstance(error, InvalidValue):
         return f"Lane {lane} returned from {during} something impossible: {error}. Correct the environment."
     text = "".join(traceback.format_exception(error)).rstrip()
-    return f"Lane {lane} raised {type(error).__name__} in {during}: {error}\nOriginal traceback:\n{text}"
+    hint = f" {_OLD_API}" if _speaks_of_old_api(error) else ""
+    return f"Lane {lane} raised {type(error).__name__} in {during}: {error}{hint}\nOriginal traceback:\n{text}"
+
+
+_OLD_API = (
+    "(Environments have reset(seed=..., options=...) -> obs, info and step(action) -> obs, reward, terminated, "
+    "truncated, info; those of the older Gym had fewer, and need a wrapper.)"
+)
+
+
+def _speaks_of_old_api(error: BaseException) -> bool:
+    text = str(error)
+    return "values to unpack" in text or "unexpected keyword argument 'seed'" in text

@@ -19,7 +19,7 @@ from shoal.errors import LaneFault
 from shoal.seeding import lane_seeds
 from shoal.trees import Tree, assign_tree, copy_tree, index_tree
 from shoal.vector.lanes.buffers import Buffers, row_views
-from shoal.vector.lanes.faults import Fault, describe_exception, fault_kind
+from shoal.vector.lanes.faults import CRASHES, Fault, describe_exception, fault_kind
 from shoal.vector.lanes.infos import CONTRACT_KEYS, Columns, to_columns
 from shoal.vector.lanes.making import EnvMaker, Traits, check_alike, make_lane
 from shoal.vector.lanes.snapshot import Snapshots
@@ -98,7 +98,7 @@ class LaneGroup:
                 self.buffers.restarts[row] = 0
             try:
                 self._begin(row, seed, options)
-            except Exception as error:
+            except CRASHES as error:
                 self._replace(row, "reset()", error)
                 self._begin_fresh(row, seed, options)
         self._current[0] = -1
@@ -136,7 +136,7 @@ class LaneGroup:
                     self._write_mask(row, info)
             except LaneFault:
                 raise
-            except Exception as error:
+            except CRASHES as error:
                 self._replace(row, "step()", error)
                 self._begin_anew(row)
                 continue
@@ -178,7 +178,7 @@ class LaneGroup:
             member = env.get_wrapper_attr(name)
             try:
                 results.append(member(*args, **kwargs) if callable(member) else member)
-            except Exception as error:
+            except CRASHES as error:
                 raise LaneFault(describe_exception(lane, f"{name}()", error), lane) from error
             finally:
                 self._current[0] = -1
@@ -250,7 +250,7 @@ class LaneGroup:
         """The episode after one that ended."""
         try:
             self._begin(row, None)
-        except Exception as error:
+        except CRASHES as error:
             self._replace(row, "reset()", error)
             self._begin_fresh(row, self._restart_seed(row))
 
@@ -265,7 +265,7 @@ class LaneGroup:
 
     # ------------------------------------------------------------------ faults
 
-    def _replace(self, row: int, during: str, error: Exception) -> None:
+    def _replace(self, row: int, during: str, error: BaseException) -> None:
         """Raise the fault; where lanes are restarted, note it and put a fresh environment in place."""
         kind, lane = fault_kind(error), self.first_lane + row
         reason = describe_exception(lane, during, error)
@@ -299,7 +299,7 @@ class LaneGroup:
                 self.envs[row].reset(seed=seed)
             else:
                 self._begin(row, seed, options)
-        except Exception as error:
+        except CRASHES as error:
             lane, during = self.first_lane + row, "reset() of a fresh environment after a fault"
             raise LaneFault(describe_exception(lane, during, error), lane) from error
 

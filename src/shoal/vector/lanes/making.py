@@ -14,7 +14,7 @@ import numpy as np
 from gymnasium.envs.registration import EnvSpec, load_env_creator
 
 from shoal.errors import ConfigError, LaneFault, ShoalError, nearest, unknown_name
-from shoal.vector.lanes.faults import describe_exception
+from shoal.vector.lanes.faults import CRASHES, describe_exception
 from shoal.vector.lanes.gym_ids import find_spec, import_module
 from shoal.vector.spaces import num_actions
 
@@ -54,8 +54,14 @@ class EnvMaker:
         """What the environments are called in messages."""
         return self.source if isinstance(self.source, str) else getattr(self.source, "__qualname__", repr(self.source))
 
-    def refuse_unknown_arguments(self, error: Exception) -> None:
-        """`ConfigError` if `error` is what Python says about a keyword argument that the constructor does not have."""
+    def explain_arguments(self, error: BaseException) -> None:
+        """`ConfigError` if `error` is what Python says about arguments that the constructor lacks or does not have."""
+        missing = re.match(r".*__init__\(\) missing \d+ required [\w-]+ arguments?: (.*)", str(error))
+        if isinstance(error, TypeError) and missing is not None:
+            raise ConfigError(
+                f"{self.name} needs {missing[1]}. Pass it as an argument of the environment: --env-kwargs "
+                "'{\"NAME\": VALUE}', or env_kwargs={...} in Python."
+            ) from error
         unknown = re.search(r"unexpected keyword argument '(\w+)'", str(error))
         if not isinstance(error, TypeError) or unknown is None or unknown[1] not in self.kwargs:
             return
@@ -113,6 +119,11 @@ def probe(make: EnvMaker, lane: int = 0) -> Traits:
     A lane of the batch is not used for it: a reset that the user did not ask for could change what the lane does.
     """
     env = make_lane(make, lane)
+    for kind in ("observation_space", "action_space"):
+        if not isinstance(getattr(env, kind, None), gym.Space):
+            raise ConfigError(
+                f"{make.name} has no {kind}. Set it to a gymnasium.spaces.Space, in its class or __init__."
+            )
     try:
         limit = None if env.spec is None else env.spec.max_episode_steps
         metadata = {**env.metadata, **({} if limit is None else {"max_episode_steps": limit})}
@@ -130,8 +141,8 @@ def make_lane(make: EnvMaker, lane: int) -> gym.Env:
     except gym.error.DependencyNotInstalled as error:
         reason = str(error).strip().rstrip(".")
         raise ConfigError(f"{make.name} needs a package that is not installed: {reason}.") from error
-    except Exception as error:
-        make.refuse_unknown_arguments(error)
+    except CRASHES as error:
+        make.explain_arguments(error)
         raise LaneFault(describe_exception(lane, "its constructor", error), lane) from error
 
 
@@ -156,6 +167,6 @@ def _mask_source(env: gym.Env, lane: int) -> str | None:
         return None
     try:
         _, info = env.reset()
-    except Exception as error:
+    except CRASHES as error:
         raise LaneFault(describe_exception(lane, "reset()", error), lane) from error
     return "info" if isinstance(info, dict) and "action_mask" in info else None

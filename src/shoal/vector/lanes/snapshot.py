@@ -21,6 +21,7 @@ from shoal.trees import Tree
 from shoal.vector.batch import Info
 from shoal.vector.lanes.engines import has_engine, load_parts, save_parts
 from shoal.vector.lanes.episode_log import EpisodeLog, play_again
+from shoal.vector.lanes.faults import CRASHES
 from shoal.vector.lanes.making import EnvMaker
 
 _WARM_UP_STEPS, _REPLAY_STEPS = 3, 20
@@ -68,7 +69,7 @@ class Snapshots:
             self._verified = True
         try:
             return save(env, None if self.logs is None else self.logs[row])
-        except Exception as error:
+        except CRASHES as error:
             raise StateError(f"get_state() cannot save lane {lane}: {_why(error)}. {_REMEDY}") from error
 
     def load(self, env: gym.Env, data: bytes) -> tuple[gym.Env, EpisodeLog | None]:
@@ -112,7 +113,7 @@ class Snapshots:
                     raise StateError(f"a copy of {env} went another way {count + 1} steps later")
             if not _equal(env.reset(), twin.reset()):
                 raise StateError(f"a copy of {env} began its next episode differently")
-        except Exception as error:
+        except CRASHES as error:
             raise StateError(f"get_state() cannot save these environments: {_why(error)}. {_REMEDY}") from error
         finally:
             env.close()
@@ -173,7 +174,9 @@ def _sample(env: gym.Env, info: Info) -> Tree:
     """A random action, an allowed one where the environment says which are."""
     space = env.action_space
     allowed = (
-        env.get_wrapper_attr("action_masks")() if env.has_wrapper_attr("action_masks") else info.get("action_mask")
+        env.get_wrapper_attr("action_masks")()
+        if env.has_wrapper_attr("action_masks")
+        else (info or {}).get("action_mask")
     )
     if allowed is None:
         return space.sample()
@@ -193,5 +196,5 @@ def _equal(a: Tree, b: Tree) -> bool:
     return bool(np.array_equal(a, b))
 
 
-def _why(error: Exception) -> str:
+def _why(error: BaseException) -> str:
     return str(error) if isinstance(error, StateError) else f"{type(error).__name__}: {error}"

@@ -23,6 +23,7 @@ from shoal.vector.lanes.making import EnvMaker, Source
 from shoal.vector.lanes.values import checked_actions
 from shoal.vector.workers.crew import Crew, Loss, Reply, pickled
 from shoal.vector.workers.flight import Flight
+from shoal.vector.workers.measure import measured_num_workers
 from shoal.vector.workers.protocol import STEP_ALL
 
 _CONTEXTS = ("forkserver", "fork", "spawn")
@@ -45,7 +46,8 @@ class WorkerBatch(LaneBatch):
         env: a Gymnasium id, an environment class, or a function that makes one.
         env_kwargs: keyword arguments for each of them.
         wrappers: what is put around each of them, as "module:Wrapper".
-        num_workers: processes; by default as many as the cores this process may use, and never more than lanes.
+        num_workers: processes, never more than lanes; by default as many as the cores this process may use. "auto"
+            steps one lane for a moment, and takes more for lanes that sleep or wait.
         context: how they are started: by default "forkserver", or "spawn" where that is missing. Both pickle `env`;
             "fork" does not, but copies a process that may have threads.
         step_timeout: seconds a lane may take for one step or reset before it counts as hung; None for ever.
@@ -60,7 +62,7 @@ class WorkerBatch(LaneBatch):
         *,
         env_kwargs: dict[str, object] | None = None,
         wrappers: tuple[str, ...] = (),
-        num_workers: int | None = None,
+        num_workers: int | Literal["auto"] | None = None,
         context: Literal["forkserver", "fork", "spawn"] | None = None,
         step_timeout: float | None = None,
         on_fault: Literal["raise", "restart"] = "raise",
@@ -70,6 +72,9 @@ class WorkerBatch(LaneBatch):
         num_envs, mode = check_num_envs(num_envs), check_autoreset_mode(autoreset_mode)
         context = context or ("forkserver" if "forkserver" in get_all_start_methods() else "spawn")
         _check_options(context, on_fault, step_timeout)
+        if num_workers == "auto":
+            lane = WorkerBatch(env, 1, env_kwargs=env_kwargs, wrappers=wrappers, num_workers=1, context=context)
+            num_workers = measured_num_workers(lane, num_envs)
         self.num_workers = _check_num_workers(num_workers, num_envs)
         self._crew = Crew(
             EnvMaker(env, env_kwargs or {}, wrappers),
@@ -257,6 +262,12 @@ class WorkerBatch(LaneBatch):
 
     def cpu_seconds_elsewhere(self) -> float:
         return sum(worker.cpu_seconds() for worker in self._crew.workers)
+
+    def scheduled_seconds(self) -> tuple[float, float] | None:
+        """Seconds that the workers have computed, and have queued for a core, so far; None where it cannot be told."""
+        each = [worker.scheduled_seconds() for worker in self._crew.workers]
+        known = [seconds for seconds in each if seconds is not None]
+        return (sum(s[0] for s in known), sum(s[1] for s in known)) if len(known) == len(each) else None
 
     def close_extras(self, **kwargs: object) -> None:
         """End the workers. They close their environments, unless they are in the middle of a step."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import cloudpickle
 
-from shoal.platform import cpu_seconds_of
+from shoal.platform import cpu_seconds_of, scheduled_seconds_of
 from shoal.vector.lanes.making import Traits
 from shoal.vector.workers.memory import Block
 from shoal.vector.workers.process import Assignment, run_worker
@@ -65,6 +65,10 @@ class Worker:
     def cpu_seconds(self) -> float:
         """CPU seconds that the process has used; 0 once it is gone."""
         return cpu_seconds_of(self.process.pid)
+
+    def scheduled_seconds(self) -> tuple[float, float] | None:
+        """Seconds that the process has computed and has queued for a core; None where that cannot be told."""
+        return scheduled_seconds_of(self.process.pid)
 
     def obituary(self) -> str:
         """How the process ended."""

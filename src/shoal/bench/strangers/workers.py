@@ -1,0 +1,100 @@
+"""LunarLander on worker processes, beside processes that share nothing: what working together costs."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Sequence
+from multiprocessing.connection import Connection
+
+import numpy as np
+
+from shoal.bench.contender import Contender, Run, Work
+from shoal.registry import make
+from shoal.vector.batch import Batch
+
+ENV = "LunarLander-v3"
+_HERE = "shoal.bench.strangers.workers"
+
+
+def work(num_envs: int = 64) -> Work:
+    """The contenders, Shoal's workers first."""
+    return Work(
+        f"{ENV}, two cores",
+        num_envs,
+        (
+            Contender("shoal workers", f"{_HERE}:together", {"backend": "workers", "num_workers": 2}),
+            Contender("two processes apart", f"{_HERE}:apart"),
+            Contender("one process", f"{_HERE}:together", {"backend": "serial"}),
+            Contender("gymnasium async", f"{_HERE}:gymnasium_async"),
+        ),
+        clock="wall",
+    )
+
+
+def together(num_envs: int, **options: object) -> Run:
+    """One batch of Shoal."""
+    batch = make(ENV, num_envs, **options)
+    batch.reset(seed=0)
+    return _Stepper(batch)
+
+
+def gymnasium_async(num_envs: int) -> Run:
+    """Gymnasium's own, a process for every lane."""
+    import gymnasium as gym
+
+    lanes = gym.make_vec(ENV, num_envs, vectorization_mode="async")
+    lanes.reset(seed=0)
+    return _Stepper(lanes)  # type: ignore[arg-type]
+
+
+class _Stepper:
+    """Random actions, drawn beforehand."""
+
+    def __init__(self, batch: Batch) -> None:
+        self._batch = batch
+        batch.action_space.seed(0)
+        self._actions: Sequence[np.ndarray] = [batch.action_space.sample() for _ in range(64)]
+
+    def __call__(self, count: int) -> int:
+        for k in range(count):
+            self._batch.step(self._actions[k % 64])
+        return count
+
+    def close(self) -> None:
+        self._batch.close()
+
+
+def apart(num_envs: int) -> Run:
+    """Half of the lanes in each of two processes that never wait for each other within a measurement."""
+    return _Apart(num_envs)
+
+
+class _Apart:
+    def __init__(self, num_envs: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._ends: list[Connection] = []
+        for lanes in (num_envs // 2, num_envs - num_envs // 2):
+            mine, theirs = context.Pipe()
+            context.Process(target=_step_when_told, args=(theirs, lanes), daemon=True).start()
+            theirs.close()
+            self._ends.append(mine)
+
+    def __call__(self, count: int) -> int:
+        for end in self._ends:
+            end.send(count)
+        for end in self._ends:
+            end.recv()
+        return count
+
+    def close(self) -> None:
+        for end in self._ends:
+            end.close()
+
+
+def _step_when_told(end: Connection, num_envs: int) -> None:
+    run = together(num_envs, backend="serial")
+    try:
+        while True:
+            end.send(run(end.recv()))
+    except (EOFError, BrokenPipeError):
+        return

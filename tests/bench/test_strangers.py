@@ -1,0 +1,38 @@
+"""The suite "strangers", whole but tiny."""
+
+import json
+
+import pytest
+
+from shoal.bench.strangers.suite import StrangersArgs, run
+from shoal.bench.strangers.tasks import TASKS
+from shoal.bench.strangers.workers import apart, together
+from shoal.errors import UnknownName
+
+
+def test_minibatches_divide_what_is_collected():
+    for task in TASKS.values():
+        assert task.algo == "sac" or task.num_envs * task.num_steps % task.minibatch == 0
+
+
+@pytest.mark.parametrize("name", ["Hopper-v5 ppo", pytest.param("Hopper-v5 sac", marks=pytest.mark.slow)])
+def test_both_train_the_same_steps_in_turns_and_are_evaluated(name, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("shoal.bench.strangers.suite.TURNS", 1)
+    out = tmp_path / "rows.json"
+    share = 2_048 / TASKS[name].total_steps
+    assert run(StrangersArgs(out, tasks=(name,), seeds=1, share=share, episodes=1, rounds=0)) == 0
+    document = json.loads(out.read_text())
+    assert {row["name"] for row in document["rows"]} == {"shoal", "sb3"}
+    assert {outcome["name"]: outcome["steps"] for outcome in document["outcomes"]} == {"shoal": 2_048, "sb3": 2_048}
+    assert "Hopper-v5" in capsys.readouterr().out
+
+
+def test_processes_apart_step_all_lanes():
+    for run_ in (apart(3), together(3, backend="serial")):
+        assert run_(2) == 2
+        run_.close()
+
+
+def test_an_unknown_task_is_refused():
+    with pytest.raises(UnknownName, match="Did you mean 'Hopper-v5 sac'"):
+        run(StrangersArgs(tasks=("hopper sac",), rounds=0))
