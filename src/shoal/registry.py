@@ -12,6 +12,7 @@ import sys
 from dataclasses import asdict, dataclass, field, fields, make_dataclass, replace
 from functools import cache, partial
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -100,6 +101,8 @@ def as_world(env: object) -> World:
         world = find_world(env)
         if world is not None:
             return world
+        if env.partition("/")[0] in _ELSEWHERE:
+            return World(env, "", env, NativeOptions, partial(_make_elsewhere, env), source=env)
         target = load(env) if ":" in env else _known_id(env)
         return replace(target, path=env) if isinstance(target, World) else _door_for(target, env)
     return _door_for(env, name_of(env))
@@ -140,8 +143,9 @@ def make(env: object, num_envs: int = 1, **options: Any) -> Batch:
 class EnvironmentOptions:
     """How any `gymnasium.Env` is run."""
 
-    backend: Literal["auto", "serial", "workers"] = "auto"
-    """In this process, or on worker processes; auto takes workers for more than one lane."""
+    backend: Literal["auto", "serial", "workers", "native"] = "auto"
+    """In this process, on worker processes, or native: by a vector environment that the id itself brings; auto takes
+    workers for more than one lane, and native for ALE's games."""
     num_workers: int | None = None
     """Worker processes; none takes one per core."""
     env_kwargs: dict[str, object] = field(default_factory=dict)
@@ -154,7 +158,21 @@ class EnvironmentOptions:
     """Whether a lane that crashed ends the run or begins anew."""
 
 
+@dataclass(frozen=True)
+class NativeOptions:
+    """How a vector environment is made that steps its lanes by itself."""
+
+    env_kwargs: dict[str, object] = field(default_factory=dict)
+    """Arguments of the environment itself."""
+
+
+_ELSEWHERE = ("envpool", "gymnax")
+"""What stands before the slash in names of environments of other libraries: envpool/Pong-v5, gymnax/CartPole-v1."""
+
+
 def _door_for(target: object, name: str) -> World:
+    from gymnasium.vector import VectorEnv
+
     from shoal.vector.batch import Batch
     from shoal.vector.kernel import Kernel
 
@@ -163,6 +181,8 @@ def _door_for(target: object, name: str) -> World:
         return World(name, "", _first_line(target), options, partial(_make_kernel, target), source=target)
     if isinstance(target, type) and issubclass(target, Batch):
         return World(name, "", _first_line(target), OpenOptions, partial(_make_batch, target), source=target)
+    if isinstance(target, type) and issubclass(target, VectorEnv):
+        return World(name, "", _first_line(target), NativeOptions, partial(_make_native, target), source=target)
     return World(name, "", _first_line(target), EnvironmentOptions, partial(_make_lanes, target), source=target)
 
 
@@ -199,6 +219,11 @@ def _make_batch(cls: type[Batch], num_envs: int, options: OpenOptions, batch: Ba
 
 def _make_lanes(env: Any, num_envs: int, options: EnvironmentOptions, batch: BatchOptions) -> Batch:
     given = batch.only("autoreset_mode", "copy")
+    if options.backend == "native" or (options.backend == "auto" and _brings_batches(env)):
+        from shoal.vector.native.batch import NativeBatch
+        from shoal.vector.native.sources import EntryPoint
+
+        return NativeBatch(EntryPoint(env, options.env_kwargs), num_envs, **given)
     if options.backend == "serial" or (options.backend == "auto" and num_envs == 1):
         from shoal.vector.serial import SerialBatch
 
@@ -209,8 +234,37 @@ def _make_lanes(env: Any, num_envs: int, options: EnvironmentOptions, batch: Bat
     return WorkerBatch(env, num_envs, **of_workers, **given)
 
 
+def _brings_batches(env: object) -> bool:
+    """Whether the vector environment behind an id is better than any batch of single ones: that of ALE steps its lanes
+    on threads of its own, and makes of the screen what agents look at."""
+    return isinstance(env, str) and env.startswith("ALE/")
+
+
+def _make_native(cls: Any, num_envs: int, options: NativeOptions, batch: BatchOptions) -> Batch:
+    from shoal.vector.native.batch import NativeBatch
+    from shoal.vector.native.sources import Factory
+
+    return NativeBatch(Factory(cls, options.env_kwargs), num_envs, **batch.only("autoreset_mode", "copy"))
+
+
+def _make_elsewhere(name: str, num_envs: int, options: NativeOptions, batch: BatchOptions) -> Batch:
+    library, _, env = name.partition("/")
+    given = batch.only("autoreset_mode", "copy")
+    if library == "gymnax":
+        from shoal.vector.native.gymnax import GymnaxBatch
+
+        return GymnaxBatch(env, num_envs, options.env_kwargs, **given)
+    from shoal.vector.native.batch import NativeBatch
+    from shoal.vector.native.sources import EnvPool
+
+    return NativeBatch(EnvPool(env, options.env_kwargs), num_envs, **given)
+
+
 def _known_id(name: str) -> str:
     import gymnasium
+
+    if name.startswith("ALE/") and name not in gymnasium.registry and find_spec("ale_py") is not None:
+        gymnasium.register_envs(importlib.import_module("ale_py"))
 
     if name in gymnasium.registry:
         return name
