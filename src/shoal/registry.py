@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from shoal.errors import ConfigError, ShoalError, unknown_name
-from shoal.options import Count, NoOptions, Number, OpenOptions
+from shoal.options import Count, NoOptions, Number, O, OpenOptions
 from shoal.world import BatchOptions, World, options_of, split_options
+from shoal.wrappers import Wrappers, split_wrappers
 
 if TYPE_CHECKING:
     from shoal.vector.batch import Batch
@@ -129,11 +130,27 @@ def make(env: object, num_envs: int = 1, **options: Any) -> Batch:
         env: a world's name ("cartpole"), any Gymnasium id ("LunarLander-v3"), "package.module:Name", a `World`, a
             `Kernel`, a `Batch` or `gymnasium.Env` class, or a factory of environments.
         options: options of the world, and fields of `BatchOptions`, e.g. `autoreset_mode`, `copy`, `num_threads`; for a
-            `gymnasium.Env` those of `EnvironmentOptions`, e.g. `backend`, `num_workers`.
+            `gymnasium.Env` those of `EnvironmentOptions`, e.g. `backend`, `num_workers`; and fields of `Wrappers`, e.g.
+            `frame_stack`, `time_limit`.
     """
     world = as_world(env)
-    of_batch, of_world = split_options(options)
-    return world.make(num_envs, options_of(world, of_world), BatchOptions(**of_batch))
+    of_batch, rest = split_options(options)
+    wrappers, of_world = split_wrappers(rest)
+    return make_wrapped(world, num_envs, options_of(world, of_world), BatchOptions(**of_batch), wrappers)
+
+
+def make_wrapped(world: World[O], num_envs: int, options: O, batch: BatchOptions, wrappers: Wrappers) -> Batch:
+    """Lanes of the world, with `wrappers` around them if there are any."""
+    if not wrappers.given:
+        return world.make(num_envs, options, batch)
+    from shoal.vector.wrapped import WrappedBatch
+
+    inner = world.make(num_envs, options, replace(batch, autoreset_mode="disabled", copy=False))
+    try:
+        return WrappedBatch(inner, wrappers, autoreset_mode=batch.autoreset_mode, copy=batch.copy)
+    except ShoalError:
+        inner.close()
+        raise
 
 
 # ---------------------------------------------------------------------- doors made on the spot

@@ -14,6 +14,7 @@ import numpy as np
 
 from shoal.errors import ConfigError, RunError, ShoalError, naming, unknown_name
 from shoal.options import Values, as_values
+from shoal.registry import make_wrapped
 from shoal.training.acting import Actor, Player, RandomAgent
 from shoal.training.checkpoint import ARRAYS, Checkpoint, Checkpoints, fitting
 from shoal.training.config import TrainConfig, find_algo
@@ -45,7 +46,7 @@ def make_batch(world: World, config: TrainConfig, num_envs: int, first_lane: int
     if world.deal is not None:
         options = world.deal(options, range(first_lane, first_lane + num_envs), config.num_envs)
     with _sized("lanes"):
-        return world.make(num_envs, options, config.batch_options(**changes))
+        return make_wrapped(world, num_envs, options, config.batch_options(**changes), config.wrappers)
 
 
 def make_agent(world: World, config: TrainConfig, batch: Batch, network: nn.Module | None = None) -> Agent:
