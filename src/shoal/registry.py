@@ -14,9 +14,10 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Literal
 
 from shoal.errors import ConfigError, ShoalError, unknown_name
-from shoal.options import Count, NoOptions, Number, OpenOptions
+from shoal.options import Count, NoOptions, Number, O, OpenOptions
 from shoal.vector.lanes.gym_ids import full_id, import_module, is_gym_id, unknown_id
 from shoal.world import BatchOptions, World, options_of, split_options
+from shoal.wrappers import Wrappers, split_wrappers
 
 if TYPE_CHECKING:
     from shoal.vector.batch import Batch
@@ -114,6 +115,8 @@ def as_world(env: object) -> World:
                 f"This was started from Python with {env.removeprefix(UNNAMED)}, which has no name to import. Pass it "
                 "once more (shoal.train(env, resume=...)), or put it into a module and name it package.module:Name."
             )
+        if env.partition("/")[0] in _ELSEWHERE:
+            return World(env, "", env, NativeOptions, partial(_make_elsewhere, env), source=env)
         if ":" not in env:
             return replace(_door_for(_known_id(env), env), path=full_id(env))
         target = env if re.search(r":[\w./-]+-v\d+$", env) else load(env)  # Gymnasium's own module:Id-v0, or an object
@@ -151,13 +154,29 @@ def make(env: object, num_envs: int = 1, *, statistics: bool = True, **options: 
             `Kernel`, a `Batch` or `gymnasium.Env` class, or a factory of environments.
         statistics: put `episode` into infos where one ended; off for Gymnasium's `RecordEpisodeStatistics`, which does.
         options: options of the world, and fields of `BatchOptions`, e.g. `autoreset_mode`, `copy`, `num_threads`; for a
-            `gymnasium.Env` those of `EnvironmentOptions`, e.g. `backend`, `num_workers`.
+            `gymnasium.Env` those of `EnvironmentOptions`, e.g. `backend`, `num_workers`; and fields of `Wrappers`, e.g.
+            `frame_stack`, `time_limit`.
     """
     world = as_world(env)
-    of_batch, of_world = split_options(options)
-    batch = world.make(num_envs, options_of(world, of_world), BatchOptions(**of_batch))
+    of_batch, rest = split_options(options)
+    wrappers, of_world = split_wrappers(rest)
+    batch = make_wrapped(world, num_envs, options_of(world, of_world), BatchOptions(**of_batch), wrappers)
     batch.statistics = statistics
     return batch
+
+
+def make_wrapped(world: World[O], num_envs: int, options: O, batch: BatchOptions, wrappers: Wrappers) -> Batch:
+    """Lanes of the world, with `wrappers` around them if there are any."""
+    if not wrappers.given:
+        return world.make(num_envs, options, batch)
+    from shoal.vector.wrapped import WrappedBatch
+
+    inner = world.make(num_envs, options, replace(batch, autoreset_mode="disabled", copy=False))
+    try:
+        return WrappedBatch(inner, wrappers, autoreset_mode=batch.autoreset_mode, copy=batch.copy)
+    except ShoalError:
+        inner.close()
+        raise
 
 
 # ---------------------------------------------------------------------- doors made on the spot
@@ -167,8 +186,9 @@ def make(env: object, num_envs: int = 1, *, statistics: bool = True, **options: 
 class EnvironmentOptions:
     """How any `gymnasium.Env` is run."""
 
-    backend: Literal["auto", "serial", "workers"] = "auto"
-    """In this process, or on worker processes; auto takes workers for more than one lane."""
+    backend: Literal["auto", "serial", "workers", "native"] = "auto"
+    """In this process, on worker processes, or native: by a vector environment that the id itself brings; auto takes
+    workers for more than one lane, and native for ALE's games."""
     num_workers: int | Literal["auto"] | None = None
     """Worker processes; none takes one per core, auto measures: lanes that sleep or wait can have more."""
     env_kwargs: dict[str, object] = field(default_factory=dict)
@@ -185,7 +205,21 @@ class EnvironmentOptions:
     """Relative difference between compiled and original floats that is accepted, beyond the machine's last digits."""
 
 
+@dataclass(frozen=True)
+class NativeOptions:
+    """How a vector environment is made that steps its lanes by itself."""
+
+    env_kwargs: dict[str, object] = field(default_factory=dict)
+    """Arguments of the environment itself."""
+
+
+_ELSEWHERE = ("envpool", "gymnax")
+"""What stands before the slash in names of environments of other libraries: envpool/Pong-v5, gymnax/CartPole-v1."""
+
+
 def _door_for(target: object, name: str) -> World:
+    from gymnasium.vector import VectorEnv
+
     from shoal.vector.batch import Batch
     from shoal.vector.kernel import Kernel
 
@@ -200,6 +234,8 @@ def _door_for(target: object, name: str) -> World:
         return World(name, "", _first_line(target), options, partial(_make_kernel, target), lab, source=target)
     if isinstance(target, type) and issubclass(target, Batch):
         return World(name, "", _first_line(target), OpenOptions, partial(_make_batch, target), source=target)
+    if isinstance(target, type) and issubclass(target, VectorEnv):
+        return World(name, "", _first_line(target), NativeOptions, partial(_make_native, target), source=target)
     return World(name, "", _first_line(target), EnvironmentOptions, partial(_make_lanes, target), source=target)
 
 
@@ -240,6 +276,11 @@ def _make_lanes(env: Any, num_envs: int, options: EnvironmentOptions, batch: Bat
         if compiled is not None:
             return compiled
     given = {k: v for k, v in batch.only("autoreset_mode", "copy", "compiled").items() if k != "compiled"}
+    if options.backend == "native" or (options.backend == "auto" and _brings_batches(env)):
+        from shoal.vector.native.batch import NativeBatch
+        from shoal.vector.native.sources import EntryPoint
+
+        return NativeBatch(EntryPoint(env, options.env_kwargs), num_envs, **given)
     if options.backend == "serial" or (options.backend == "auto" and num_envs == 1):
         from shoal.vector.serial import SerialBatch
 
@@ -267,6 +308,32 @@ def _make_compiled(env: Any, num_envs: int, options: EnvironmentOptions, batch: 
             return None
         raise
     return KernelBatch(ported.kernel(), num_envs, **batch.given())
+
+
+def _brings_batches(env: object) -> bool:
+    """Whether the vector environment behind an id is better than any batch of single ones: that of ALE steps its lanes
+    on threads of its own, and makes of the screen what agents look at."""
+    return isinstance(env, str) and env.startswith("ALE/")
+
+
+def _make_native(cls: Any, num_envs: int, options: NativeOptions, batch: BatchOptions) -> Batch:
+    from shoal.vector.native.batch import NativeBatch
+    from shoal.vector.native.sources import Factory
+
+    return NativeBatch(Factory(cls, options.env_kwargs), num_envs, **batch.only("autoreset_mode", "copy"))
+
+
+def _make_elsewhere(name: str, num_envs: int, options: NativeOptions, batch: BatchOptions) -> Batch:
+    library, _, env = name.partition("/")
+    given = batch.only("autoreset_mode", "copy")
+    if library == "gymnax":
+        from shoal.vector.native.gymnax import GymnaxBatch
+
+        return GymnaxBatch(env, num_envs, options.env_kwargs, **given)
+    from shoal.vector.native.batch import NativeBatch
+    from shoal.vector.native.sources import EnvPool
+
+    return NativeBatch(EnvPool(env, options.env_kwargs), num_envs, **given)
 
 
 def _known_id(name: str) -> str:

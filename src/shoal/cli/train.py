@@ -26,6 +26,7 @@ from shoal.training.settings import (
 )
 from shoal.training.trust import read_config
 from shoal.world import World
+from shoal.wrappers import Wrappers
 
 PROG = "shoal train"
 C = TypeVar("C")
@@ -138,6 +139,7 @@ def _add_settings(flags: Flags, world: World | None, algo: str, shown: TrainConf
         flags.add(lab.shorthands.options, f"how {world.name} counts", SHORTHANDS)
     flags.add(lab.options, f"training on {world.name}", "extra", shown=extra)
     flags.add(world.options, world.name, "env", shown=env)
+    flags.add(Wrappers, "around the lanes", "wrappers", shown=None if shown is None else shown.wrappers)
     flags.add(agent, f"the agent, {algo}", "algo", "algo.", shown=of_agent)
     flags.epilog(_presets(lab))
     return flags

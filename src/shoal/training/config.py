@@ -12,6 +12,7 @@ from shoal.options import Duration, Flag, NoOptions, O
 from shoal.seeding import check_run_seed
 from shoal.training.checkpoint import KEEP
 from shoal.world import BatchOptions
+from shoal.wrappers import Wrappers
 
 T = TypeVar("T")
 """What a world's lab adds to the settings."""
@@ -72,6 +73,8 @@ class TrainConfig(Generic[O, T]):
     proven. None compiles kernels alone."""
     env: Annotated[O, Flag(hidden=True)] = field(default_factory=NoOptions)  # type: ignore[assignment]
     """Options of the world."""
+    wrappers: Annotated[Wrappers, Flag(hidden=True)] = field(default_factory=Wrappers)
+    """What is put around the lanes."""
     extra: Annotated[T, Flag(hidden=True)] = field(default_factory=NoOptions)  # type: ignore[assignment]
     """Options of what the world's lab adds to training."""
     algo: Annotated[AgentConfig, Flag(hidden=True)] = field(default_factory=PPOConfig)

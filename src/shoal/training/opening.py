@@ -15,6 +15,7 @@ import numpy as np
 from shoal.agents.config import PPOConfig
 from shoal.errors import ConfigError, RunError, ShoalError, naming, unknown_name
 from shoal.options import Values, as_values
+from shoal.registry import make_wrapped
 from shoal.training.acting import Actor, Player, RandomAgent
 from shoal.training.checkpoint import ARRAYS, Checkpoint, Checkpoints, fitting
 from shoal.training.config import TrainConfig, find_algo
@@ -47,7 +48,8 @@ def make_batch(world: World, config: TrainConfig, num_envs: int, first_lane: int
     if world.deal is not None:
         options = world.deal(options, range(first_lane, first_lane + num_envs), config.num_envs)
     with _sized("lanes"):
-        return as_trained(world, world.make(num_envs, options, config.batch_options(**changes)), config.extra)
+        batch = make_wrapped(world, num_envs, options, config.batch_options(**changes), config.wrappers)
+    return as_trained(world, batch, config.extra)
 
 
 def as_trained(world: World, batch: Batch, extra: Any) -> Batch:

@@ -19,6 +19,7 @@ from shoal.registry import as_world, worlds
 from shoal.training.config import TrainConfig, find_algo
 from shoal.training.lab import Lab, lab_of
 from shoal.world import World
+from shoal.wrappers import Wrappers
 
 SHORTHANDS = "shorthands"
 """Where settings in a world's own counting wait to be translated."""
@@ -97,6 +98,7 @@ def config_from(values: Mapping[str, Any], world: World | None = None, source: s
             "algo": build(find_algo(table.pop("name", "ppo")).config_class(), table, where, help_, "algo."),
             "env": build(world.options, values.pop("env", {}), where, help_),
             "extra": build(of_lab, extra, where, help_),
+            "wrappers": build(Wrappers, values.pop("wrappers", {}), where, help_),
         }
         return build(TrainConfig, {**values, "world": values.get("world", world.reference), **parts}, where, help_)
 
@@ -110,7 +112,7 @@ def world_in(values: Mapping[str, Any], source: str) -> World:
 def check_tables(values: Values, source: str) -> Values:
     """`values` if those that must be tables are; what is in them is checked where their options are built."""
     with naming(source):
-        for name in ("algo", "env", "extra"):
+        for name in ("algo", "env", "extra", "wrappers"):
             if not isinstance(values.get(name, {}), Mapping):
                 raise ConfigError(f"Invalid value for {name}: {shortened(values[name])} is not a table.")
         find_algo(fit(values.get("algo", {}).get("name", "ppo"), str, "algo.name"))
@@ -153,7 +155,7 @@ def _as_text(value: object) -> str:
 def sorted_settings(world: World, settings: Mapping[str, Any]) -> Values:
     """Settings by name alone, as flags have them, put where config.json has them."""
     lab, nested = lab_of(world), dict[str, Any]()
-    places = [(TrainConfig, ()), (lab.options, ("extra",)), (world.options, ("env",))]
+    places = [(TrainConfig, ()), (lab.options, ("extra",)), (world.options, ("env",)), (Wrappers, ("wrappers",))]
     if lab.shorthands is not None:
         places.insert(1, (lab.shorthands.options, (SHORTHANDS,)))
     for name, value in settings.items():
