@@ -40,7 +40,7 @@ class Match:
         return text.replace("RENDERER", BOARD_VIEW.script).replace("OPPONENT", json.dumps(self.opponent))
 
     def step(self, action: object) -> Values:
-        """After a stone in this column and the answer to it; for null, as the game stands, or a new one after an end."""
+        """After a stone in this column and its answer; for null, as the game stands, or a new one after an end."""
         with self._lock:
             if action is None:
                 if self._over:

@@ -62,16 +62,14 @@ class Connect4(Kernel):
             out[s.stones % 2, column] = cell_in(s.board, column) != 0
 
     def observe(s, p, out):
-        second = s.board ^ s.first
-        at = 0
+        second, on_turn = s.board ^ s.first, s.stones % 2
         for row in range(ROWS):
             for column in range(COLUMNS):
-                bit = HEIGHT * column + row
+                at, bit = COLUMNS * row + column, HEIGHT * column + row
                 one, two = (s.first >> bit) & 1, (second >> bit) & 1
                 out[0, at], out[0, CELLS + at] = one, two
                 out[1, at], out[1, CELLS + at] = two, one
-                at += 1
-        out[s.stones % 2, 2 * CELLS] = 1
+        out[0, 2 * CELLS], out[1, 2 * CELLS] = 1 - on_turn, on_turn
 
     def inform(s, p, out):
         out.winner = s.winner

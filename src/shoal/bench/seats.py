@@ -1,0 +1,161 @@
+"""`shoal bench seats`: Connect Four and spread, stepped with random moves, against the peers installed here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from shoal.bench.contender import Contender, Run, Work
+from shoal.bench.report import make_console, print_result, write_result
+from shoal.bench.rounds import run_works
+from shoal.training.lab import Verb
+
+
+@dataclass(frozen=True)
+class SeatsArgs:
+    """Measure lanes with seats: whole games of random legal moves, and random actions of three particles."""
+
+    lanes: int = 1024
+    """Environments stepped as one batch. Peers in Python have one, and step it as often."""
+    rounds: int = 5
+    """Interleaved rounds."""
+    seconds: float = 0.5
+    """Of every contender in every round."""
+    out: Path | None = None
+    """Write the rows here as JSON."""
+
+
+def run(args: SeatsArgs) -> int:
+    """The command."""
+    console = make_console()
+    with console.status("starting") as status:
+        result = run_works(
+            "seats", works(args.lanes), rounds=args.rounds, seconds=args.seconds, pythons={},
+            on_progress=lambda text: status.update(text),
+        )  # fmt: skip
+    print_result(result, console)
+    write_result(result, args.out)
+    return 0
+
+
+def works(lanes: int) -> list[Work]:
+    """Both games."""
+    ours, theirs = "shoal.bench.seats:", "pettingzoo"
+    games = (
+        ("connect4", "connect4_kernel", Contender("pgx scan", f"{ours}pgx_scan", {}, "pgx"), "connect_four"),
+        ("spread", "spread_kernel", None, "spread"),
+    )
+    listed = []
+    for name, kernel, arrays, zoo in games:
+        contenders = [Contender("shoal kernel", f"{ours}{kernel}")]
+        contenders += [] if arrays is None else [arrays]
+        contenders.append(Contender(f"{theirs} {zoo}", f"{ours}{zoo}_of_pettingzoo", {"batch": lanes}, theirs))
+        listed.append(Work(name, lanes, tuple(contenders)))
+    return listed
+
+
+# ---------------------------------------------------------------------- contenders, each in a process of its own
+
+
+def connect4_kernel(num_envs: int) -> Run:
+    """Random bots in both seats, who play inside the kernel: as with pgx, whole games without Python."""
+    import numpy as np
+
+    import shoal
+
+    batch = shoal.make("connect4", num_envs, num_threads=1, copy=False, lanes={"seat": [1, 1]})
+    return _stepping(batch, np.zeros((1, num_envs, 2), np.int64))
+
+
+def spread_kernel(num_envs: int) -> Run:
+    """Random actions, drawn beforehand."""
+    import numpy as np
+
+    import shoal
+
+    batch = shoal.make("spread", num_envs, num_threads=1, copy=False)
+    return _stepping(batch, np.random.default_rng(0).integers(5, size=(16, num_envs, 3)))
+
+
+def _stepping(batch, actions) -> Run:  # type: ignore[no-untyped-def]
+    batch.reset(seed=0)
+
+    def run(count: int) -> int:
+        for k in range(count):
+            batch.step(actions[k % len(actions)])
+        return count
+
+    return run
+
+
+def pgx_scan(num_envs: int) -> Run:
+    """pgx's Connect Four with its automatic reset, random legal moves, 64 steps in one jitted scan."""
+    import jax
+    import jax.numpy as jnp
+    import pgx
+    from pgx.experimental.wrappers import auto_reset
+
+    game = pgx.make("connect_four")
+    step = jax.vmap(auto_reset(game.step, game.init))
+
+    def one(carry, _):  # type: ignore[no-untyped-def]
+        state, key = carry
+        key, draw, begin = jax.random.split(key, 3)
+        logits = jnp.where(state.legal_action_mask, 0.0, -jnp.inf)
+        action = jax.random.categorical(draw, logits, axis=1)
+        return (step(state, action, jax.random.split(begin, num_envs)), key), state.rewards
+
+    play = jax.jit(lambda carry: jax.lax.scan(one, carry, None, 64))
+    key = jax.random.PRNGKey(0)
+    carry = (jax.jit(jax.vmap(game.init))(jax.random.split(key, num_envs)), key)
+
+    def run(count: int) -> int:
+        nonlocal carry
+        scans = -(-count // 64)
+        for _ in range(scans):
+            carry, rewards = play(carry)
+        rewards.block_until_ready()
+        return 64 * scans
+
+    return run
+
+
+def connect_four_of_pettingzoo(num_envs: int, batch: int) -> Run:
+    """One game after the other of random legal moves; a batch step is as many moves as there are lanes."""
+    import numpy as np
+    from pettingzoo.classic import connect_four_v3
+
+    game, rng = connect_four_v3.env(), np.random.default_rng(0)
+    game.reset(seed=0)
+
+    def run(count: int) -> int:
+        for _ in range(count * batch):
+            obs, _, ended, cut, _ = game.last()
+            if ended or cut:
+                game.reset()
+                obs = game.last()[0]
+            game.step(int(rng.choice(np.flatnonzero(obs["action_mask"]))))
+        return count
+
+    return run
+
+
+def spread_of_pettingzoo(num_envs: int, batch: int) -> Run:
+    """mpe2's simple_spread_v3, one environment; a batch step is as many of its steps as there are lanes."""
+    import numpy as np
+    from mpe2 import simple_spread_v3
+
+    game, rng = simple_spread_v3.parallel_env(), np.random.default_rng(0)
+    game.reset(seed=0)
+
+    def run(count: int) -> int:
+        for _ in range(count * batch):
+            if not game.agents:
+                game.reset()
+            game.step({name: int(rng.integers(5)) for name in game.agents})
+        return count
+
+    return run
+
+
+SUITE = Verb(SeatsArgs, run)
