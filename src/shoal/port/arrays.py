@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -543,6 +544,11 @@ class Arrays(Expressions):
             raise Cannot("slices by numbers that vary", "Use slices of fixed size.")
         first = "0" if isinstance(lower, Const) and lower.value is None else self.number(lower).expr
         last = str(n) if isinstance(upper, Const) and upper.value is None else self.number(upper).expr
+        length = _distance(first, last)
+        if length is not None and length > 0:  # a window that moves
+            begin = self.temporary(first)
+            self.emit(f"assert 0 <= {begin} and {begin} + {length} <= {n}")
+            return (which, begin, 1), length
         begin = self.temporary(f"min(max({first} + {n} if {first} < 0 else {first}, 0), {n})")
         end = self.temporary(f"min(max({last} + {n} if {last} < 0 else {last}, 0), {n})")
         return (which, begin, 1), Dyn(self.temporary(f"max({end} - {begin}, 0)"), n)
@@ -851,6 +857,15 @@ class Arrays(Expressions):
             test = self.truth(self.compare(ast.Eq(), self.item(listed, str(k)), item))
             tests.append(test.expr if isinstance(test, Num) else str(test.value))
         return Num(f"({' and '.join(tests)})", Kind(BOOL, True))
+
+
+def _distance(first: str, last: str) -> int | None:
+    """How much larger `last` is than `first`, where both are the same expression plus a number."""
+    parts = []
+    for text in (first, last):
+        match = re.fullmatch(r"\((\S+) ([+-]) (\d+)\)", text)
+        parts.append((match[1], int(match[2] + match[3])) if match else (text, 0))
+    return parts[1][1] - parts[0][1] if parts[0][0] == parts[1][0] else None
 
 
 class _Shifted:

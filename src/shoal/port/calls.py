@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import collections
 import dataclasses
 import enum
 import functools
@@ -15,7 +16,7 @@ import gymnasium as gym
 import numpy as np
 
 from shoal.port.arrays import Arrays
-from shoal.port.layouts import layout_of
+from shoal.port.layouts import ListL, join, layout_of
 from shoal.port.refusal import Cannot, Restart
 from shoal.port.statements import Walk, _as_walk, definition_of
 from shoal.port.values import (
@@ -25,6 +26,7 @@ from shoal.port.values import (
     PY_BOOL,
     PY_FLOAT,
     PY_INT,
+    TEXT,
     Bound,
     Cells,
     Const,
@@ -96,8 +98,6 @@ class Calls(Arrays):
 
     def call_one_of(self, family: Fam, arguments: list[Value], named: dict[str, Value]) -> Value:
         """A call of one of several functions: a branch for each."""
-        from shoal.port.layouts import join
-
         held = [self.hold(a) for a in arguments]
         results = []
         for option in family.options:
@@ -130,6 +130,10 @@ class Calls(Arrays):
         if isinstance(function, types.BuiltinFunctionType) and function.__module__ == "builtins":
             if isinstance(function.__self__, types.ModuleType):
                 return self.builtin(name, arguments, named)
+        if function is collections.deque:
+            if "maxlen" in named or len(arguments) > 1:
+                raise Cannot("makes a deque that drops what does not fit", "Use a list and pop(0) when it is full.")
+            return self.make_list(arguments, {})
         if function in (enumerate, zip, reversed, map, filter, range):
             return self.builtin(name, arguments, named)
         if isinstance(function, types.BuiltinFunctionType) and function.__module__ == "math":
@@ -238,7 +242,7 @@ class Calls(Arrays):
 
     def make_str(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         value = arguments[0]
-        return Const(str(value.value)) if isinstance(value, Const) else Opaque("is text")
+        return Const(str(value.value)) if isinstance(value, Const) else Opaque(TEXT)
 
     def make_tuple(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         return Seq(self.items(arguments[0])) if arguments else Const(())
@@ -253,8 +257,6 @@ class Calls(Arrays):
         return self.bounded(made) if self.site in self.decisions.lists else made
 
     def list_of_walk(self, walk: Walk | None) -> Value:
-        from shoal.port.layouts import ListL
-
         assert walk is not None
         with self.block():
             layout = layout_of(self.simple(walk.item("0")))
@@ -569,7 +571,7 @@ class Calls(Arrays):
         if isinstance(owner, Cells | Mem | Num) or (isinstance(owner, Const) and isinstance(owner.value, np.ndarray)):
             return self.array_method(owner, name, arguments, named)
         if isinstance(owner, Opaque) or (isinstance(owner, Const) and isinstance(owner.value, str)):
-            return Opaque("is text")
+            return Opaque(TEXT)
         raise Cannot(f"calls .{name}() of {self.name_of(owner)}, which has no translation")
 
     def dict_method(self, owner: Value, name: str, arguments: list[Value]) -> Value:
@@ -634,6 +636,12 @@ class Calls(Arrays):
 
     def make_list_bounded(self, owner: Seq) -> None:
         """A list changes where that is not sure: next time it has a length of its own."""
+        if owner.site is not None and owner.site[0] == "column":
+            _, name, layout = owner.site
+            item = functools.reduce(join, layout.items)
+            path = ("attribute", name.removeprefix("s."))
+            self.decisions.layouts[path] = ListL(item, max(4 * len(layout.items), 16))
+            raise Restart
         if owner.site is None:
             raise Cannot("changes a list whose length was fixed while it was watched", "Use an array of fixed size.")
         self.decisions.lists[owner.site] = max(LIST_CAP, 2 * len(owner.items))
@@ -641,8 +649,6 @@ class Calls(Arrays):
 
     def note_item(self, owner: Lst, value: Value) -> None:
         """The list's items must be able to hold this one."""
-        from shoal.port.layouts import join
-
         new = layout_of(self.simple(value))
         both = join(owner.layout, new)
         if both != owner.layout:

@@ -248,16 +248,17 @@ class Draws(NumpyCalls):
             f"    {base}[{k}] = {j} if {seen} else {value}",
         ]
         target = Mem(base, (size,), INT, [(0, "0", 1)])
-        self.shuffle_memory(target)
+        self.shuffle_memory(target, "pcg.below(s, {} + 1)")
         return target
 
-    def shuffle_memory(self, target: Mem) -> None:
+    def shuffle_memory(self, target: Mem, draw: str = "pcg.up_to(s, {})") -> None:
+        """From the last to the second, each changes places with one up to itself."""
         i, j, held, n = self.unique("i"), self.unique("j"), self.unique("held"), target.shape[0]
         count = n.expr if isinstance(n, Dyn) else n
         self.lines += [
             f"for {i} in range({count} - 1):",
             f"    {i}_back = {count} - 1 - {i}",
-            f"    {j} = pcg.below(s, {i}_back + 1)",
+            f"    {j} = {draw.format(f'{i}_back')}",
             f"    {held} = {target.at([j])}",
             f"    {target.at([j])} = {target.at([f'{i}_back'])}",
             f"    {target.at([f'{i}_back'])} = {held}",

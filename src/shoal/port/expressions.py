@@ -14,15 +14,16 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from shoal.port.layouts import layout_of, same, tidy
-from shoal.port.refusal import Cannot
-from shoal.port.statements import Frame, Statements, Walk, definition_of
+from shoal.port.layouts import ListL, NumL, join, layout_of, same, tidy
+from shoal.port.refusal import Cannot, Restart
+from shoal.port.statements import Frame, Statements, Walk, can_change, definition_of, same_value
 from shoal.port.values import (
     BOOL,
     FLOAT,
     INT,
     NP_BOOL,
     PY_BOOL,
+    TEXT,
     PY_INT,
     Bound,
     Cells,
@@ -106,7 +107,7 @@ class Expressions(Statements):
         return Const(node.value)
 
     def see_JoinedStr(self, node: ast.JoinedStr) -> Value:
-        return Opaque("is text")
+        return Opaque(TEXT)
 
     def see_Name(self, node: ast.Name) -> Value:
         frame: Frame | None = self.frame
@@ -212,9 +213,11 @@ class Expressions(Statements):
             sequence = self.sequence_operation(op, left, right)
             if sequence is not None:
                 return sequence
-        if isinstance(left, Opaque) or isinstance(right, Opaque):
-            if isinstance(op, ast.Add | ast.Mod):
-                return Opaque("is text")
+        for side in (left, right):
+            if isinstance(side, Opaque):
+                if side.why == TEXT:
+                    return Opaque(TEXT)
+                raise Cannot(f"uses something that {side.why}", "Keep one type and one shape in each variable and attribute.")
         if isinstance(left, Obj) or isinstance(right, Obj):
             return self.operator_method(op, left, right)
         return self.operate(op, self.number(left), self.number(right), False)
@@ -249,8 +252,21 @@ class Expressions(Statements):
         if isinstance(op, ast.Mult) and is_left and isinstance(right, Const):
             return Seq(self.items(left) * int(right.value), self.is_list(left), self.site, self.depth)
         if isinstance(op, ast.Add) and (isinstance(left, Lst) or isinstance(right, Lst)):
-            raise Cannot("joins lists whose length varies", "Append the items one by one.")
+            return self.joined_lists(left, right)
         return None
+
+    def joined_lists(self, left: Value, right: Value) -> Value:
+        """A new list of two, at least one of which varies in length."""
+        layouts = [self.item_layout(v) if isinstance(v, Lst) else None for v in (left, right)]
+        layout = next(each for each in layouts if each is not None)
+        cap = sum(v.cap if isinstance(v, Lst) else len(self.items(v)) for v in (left, right))
+        for value, known in zip((left, right), layouts, strict=True):
+            for other in [known] if known is not None else [layout_of(self.simple(i)) for i in self.items(value)]:
+                layout = join(layout, other)
+        made = self.write(ListL(layout, cap), self.unique("items"), Seq([]))
+        self.extend_list(made, left)
+        self.extend_list(made, right)
+        return made
 
     def is_list(self, value: Value) -> bool:
         return value.is_list if isinstance(value, Seq) else isinstance(getattr(value, "value", None), list)
@@ -403,9 +419,10 @@ class Expressions(Statements):
     def choose(self, test: str, first: tuple, second: tuple) -> Value:
         """One value or the other; each with the lines that compute it."""
         (then, a), (other, b) = first, second
-        from shoal.port.layouts import join
-
         a, b = self.simple(a), self.simple(b)
+        if can_change(a) and can_change(b) and not same_value(a, b):
+            self.decisions.split.add(self.statement)
+            raise Restart
         layout = join(layout_of(a), layout_of(b))
         numbers = isinstance(a, Num | Const) and isinstance(b, Num | Const) and type(layout).__name__ == "NumL"
         if numbers and not then and not other:
@@ -576,8 +593,6 @@ class Expressions(Statements):
 
     def bounded(self, made: Value) -> Value:
         """A list that grows where that is not sure: with a length of its own."""
-        from shoal.port.layouts import ListL, NumL, join
-
         cap, key = self.decisions.lists[self.site], ("items", self.site)
         layout = self.decisions.layouts.get(key)
         for item in self.items(made):

@@ -133,7 +133,8 @@ class SeqL:
         return {c: f for k, item in enumerate(self.items) for c, f in item.columns(f"{name}_{k}", dims).items()}
 
     def read(self, name: str, index: Index = ()) -> Value:
-        return Seq([item.read(f"{name}_{k}", index) for k, item in enumerate(self.items)], self.is_list)
+        items = [item.read(f"{name}_{k}", index) for k, item in enumerate(self.items)]
+        return Seq(items, self.is_list, ("column", name, self) if name.startswith("s.") and not index else None, -1)
 
     def export(self, x: Any, name: str) -> dict[str, Any]:
         parts = [item.export(v, f"{name}_{k}") for k, (item, v) in enumerate(zip(self.items, x, strict=True))]

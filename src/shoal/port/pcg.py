@@ -126,6 +126,17 @@ def below(s, n):
     return (product >> 32) & LOW
 
 
+def up_to(s, most):
+    """Uniform on 0..most below 2**32, as NumPy shuffles: masked bits, drawn again while they are too large."""
+    mask = most
+    for shift in (1, 2, 4, 8, 16):
+        mask |= mask >> shift
+    value = next_half(s) & mask
+    while value > most:
+        value = next_half(s) & mask
+    return value
+
+
 # ---------------------------------------------------------------------- distributions
 
 

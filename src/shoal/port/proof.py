@@ -43,21 +43,26 @@ class Proof:
 
 
 def prove(
-    make: Callable[[], gym.Env], kernel: type[PortedKernel], source: Source, tolerance: float, steps: int = STEPS
+    make: Callable[[], gym.Env],
+    kernel: type[PortedKernel],
+    source: Source,
+    tolerance: float = 0.0,
+    steps: int = STEPS,
+    compiled: bool = True,
 ) -> Proof:
     """Replay; `PortError` for the first difference beyond what is allowed."""
-    return _Replay(make, kernel, source, tolerance).run(steps)
+    return _Replay(make, KernelBatch(kernel, LANES, autoreset_mode=AutoresetMode.DISABLED, num_threads=1, compiled=compiled), source, tolerance).run(steps)
 
 
 class _Replay:
-    def __init__(self, make: Callable[[], gym.Env], kernel: type[PortedKernel], source: Source, tolerance: float) -> None:
+    def __init__(self, make: Callable[[], gym.Env], batch: KernelBatch, source: Source, tolerance: float) -> None:
         self._source, self._tolerance = source, tolerance
         self._ulps = ULPS if source.inexact else 0
         self._envs = [make() for _ in range(LANES)]
         self._twin = make()
         self._bases = [unwrap(env)[0] for env in self._envs]
         self._layout: ObjL = source.layout
-        self._batch = KernelBatch(kernel, LANES, autoreset_mode=AutoresetMode.DISABLED, num_threads=1)
+        self._batch = batch
         self._actions = [actions_of(env.action_space, np.random.default_rng(k)) for k, env in enumerate(self._envs)]
         self._batch.reset(seed=0)  # the whole once, before lanes are reset by themselves
         self._lengths = np.zeros(LANES, np.int64)
