@@ -118,7 +118,9 @@ class Code:
 
     def is_stable(self, expr: str) -> bool:
         """Whether later lines cannot change what this expression means."""
-        return expr in self.stable or bool(re.fullmatch(r"-?(\d+(\.\d+)?(e[+-]?\d+)?|True|False|-?math\.(inf|nan))", expr))
+        return expr in self.stable or bool(
+            re.fullmatch(r"-?(\d+(\.\d+)?(e[+-]?\d+)?|True|False|-?math\.(inf|nan))", expr)
+        )
 
     def note(self, sentence: str) -> None:
         self.notes[sentence] = None
@@ -319,7 +321,9 @@ class Code:
             return self._write_list(layout, name, value, index)
         elif type(layout).__name__ == "ObjL":
             self._write_object(layout, name, value, index)
-        elif type(layout).__name__ == "ConstL" and not (isinstance(value, Const) and layout == type(layout)(value.value)):
+        elif type(layout).__name__ == "ConstL" and not (
+            isinstance(value, Const) and layout == type(layout)(value.value)
+        ):
             raise Cannot(f"was {layout.value!r} whenever it was looked at, and is set to something else here")
         return layout.read(name, index)
 
@@ -449,7 +453,10 @@ class Code:
         else:
             count = self.temporary(source.length)
             self.emit(f"assert {count} <= {layout.cap}")
-            self.loop((Dyn(count, layout.cap),), lambda at: self.write(layout.item, base, self.item(source, at[0]), (*index, at[0])))
+            self.loop(
+                (Dyn(count, layout.cap),),
+                lambda at: self.write(layout.item, base, self.item(source, at[0]), (*index, at[0])),
+            )
             self.emit(f"{length} = {count}")
         return layout.read(name, index)
 

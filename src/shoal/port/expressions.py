@@ -217,7 +217,9 @@ class Expressions(Statements):
             if isinstance(side, Opaque):
                 if side.why == TEXT:
                     return Opaque(TEXT)
-                raise Cannot(f"uses something that {side.why}", "Keep one type and one shape in each variable and attribute.")
+                raise Cannot(
+                    f"uses something that {side.why}", "Keep one type and one shape in each variable and attribute."
+                )
         if isinstance(left, Obj) or isinstance(right, Obj):
             return self.operator_method(op, left, right)
         return self.operate(op, self.number(left), self.number(right), False)
@@ -246,7 +248,9 @@ class Expressions(Statements):
         raise Cannot("computes with objects", "Compute with their numbers.")
 
     def sequence_operation(self, op: ast.operator, left: Value, right: Value) -> Value | None:
-        is_left, is_right = (isinstance(v, Seq) or (isinstance(v, Const) and isinstance(v.value, tuple | list)) for v in (left, right))
+        is_left, is_right = (
+            isinstance(v, Seq) or (isinstance(v, Const) and isinstance(v.value, tuple | list)) for v in (left, right)
+        )
         if isinstance(op, ast.Add) and is_left and is_right:
             return Seq(self.items(left) + self.items(right), self.is_list(left), self.site, self.depth)
         if isinstance(op, ast.Mult) and is_left and isinstance(right, Const):
@@ -286,7 +290,9 @@ class Expressions(Statements):
             kind = Kind(INT)
         a, b = as_whole(left), as_whole(right)
         if kind.dtype == F32:  # NumPy rounds Python's numbers before it computes
-            a, b = (t if n.kind.dtype == F32 or _is_exact(t) else f"np.float32({t})" for t, n in ((a, left), (b, right)))
+            a, b = (
+                t if n.kind.dtype == F32 or _is_exact(t) else f"np.float32({t})" for t, n in ((a, left), (b, right))
+            )
         if isinstance(op, ast.Pow):
             return self.power(a, b, left, right, kind)
         if isinstance(op, ast.Div) and not left.kind.is_float and not right.kind.is_float:
@@ -348,7 +354,13 @@ class Expressions(Statements):
             return Num(f"({value.length} != 0)", PY_BOOL)
         if isinstance(value, Maybe):
             inner = self.truth(value.value)
-            text = "" if isinstance(inner, Const) and inner.value else f" and {inner.expr}" if isinstance(inner, Num) else " and False"
+            text = (
+                ""
+                if isinstance(inner, Const) and inner.value
+                else f" and {inner.expr}"
+                if isinstance(inner, Num)
+                else " and False"
+            )
             return Num(f"(not {value.none}{text})", PY_BOOL)
         if isinstance(value, Fam):
             return Num(f"{self.table(np.array([bool(x) for x in value.options]))}[{value.index}]", PY_BOOL)
@@ -530,7 +542,11 @@ class Expressions(Statements):
 
     def equal_family(self, a: Fam, b: Value) -> Value:
         if isinstance(b, Const):
-            matches = [k for k, x in enumerate(a.options) if same(x, b.value) or (_plain(x) and _plain(b.value) and x == b.value)]
+            matches = [
+                k
+                for k, x in enumerate(a.options)
+                if same(x, b.value) or (_plain(x) and _plain(b.value) and x == b.value)
+            ]
             if not matches:
                 return Const(False)
             if len(matches) == len(a.options):
@@ -544,7 +560,9 @@ class Expressions(Statements):
             for x in [*a.options, *b.options]:
                 if not any(same(x, y) for y in union):
                     union.append(x)
-            numbers = [np.array([next(k for k, y in enumerate(union) if same(x, y)) for x in f.options]) for f in (a, b)]
+            numbers = [
+                np.array([next(k for k, y in enumerate(union) if same(x, y)) for x in f.options]) for f in (a, b)
+            ]
             return Num(f"({self.table(numbers[0])}[{a.index}] == {self.table(numbers[1])}[{b.index}])", PY_BOOL)
         return Const(False)
 
@@ -566,7 +584,13 @@ class Expressions(Statements):
             return Const(a.value is b.value or (isinstance(a.value, enum.Enum | bool) and a.value == b.value))
         for x, y in ((a, b), (b, a)):
             if isinstance(y, Const) and y.value is None:
-                return Num(x.none, PY_BOOL) if isinstance(x, Maybe) else self.equal_family(x, y) if isinstance(x, Fam) else Const(False)
+                return (
+                    Num(x.none, PY_BOOL)
+                    if isinstance(x, Maybe)
+                    else self.equal_family(x, y)
+                    if isinstance(x, Fam)
+                    else Const(False)
+                )
             if isinstance(y, Const) and isinstance(y.value, bool) and isinstance(x, Num):
                 return self.compare(ast.Eq(), x, y) if x.kind.is_bool and x.kind.weak else Const(False)
             if isinstance(x, Fam):
@@ -752,7 +776,9 @@ class Expressions(Statements):
                 return self.call_function(vars(cls)[name], [receiver, *arguments], named, owner=cls)
         raise Cannot(f"calls super().{name}, which does not exist")
 
-    def call_function(self, function: Any, arguments: list[Value], named: dict[str, Value], owner: type | None = None) -> Value:
+    def call_function(
+        self, function: Any, arguments: list[Value], named: dict[str, Value], owner: type | None = None
+    ) -> Value:
         """Write out a function of the environment's in place of its call."""
         function = inspect.unwrap(function)
         node, file = definition_of(function)
@@ -784,7 +810,14 @@ class Expressions(Statements):
         return names
 
     def enter(
-        self, node: Any, file: str, name: str, scope: dict[str, Any], names: dict[str, Value], owner: type | None, outer: Frame | None
+        self,
+        node: Any,
+        file: str,
+        name: str,
+        scope: dict[str, Any],
+        names: dict[str, Value],
+        owner: type | None,
+        outer: Frame | None,
     ) -> Value:
         key = (*self.frame.key, self.site[1:3], name) if getattr(self, "frame", None) else (name,)
         if len(key) > 60 or sum(part == name for part in key) > 2:

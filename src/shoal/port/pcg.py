@@ -61,7 +61,10 @@ def words_of(generator: np.random.Generator) -> dict[str, np.generic]:
 def seed_if_new(s, rng):
     """A lane that was never seeded takes its words from the lane's own stream."""
     if s.pcg_inc_lo == 0:
-        s.pcg_hi, s.pcg_lo = (rng.integers(LOW) << 32) | rng.integers(LOW), (rng.integers(LOW) << 32) | rng.integers(LOW)
+        s.pcg_hi, s.pcg_lo = (
+            (rng.integers(LOW) << 32) | rng.integers(LOW),
+            (rng.integers(LOW) << 32) | rng.integers(LOW),
+        )
         s.pcg_inc_hi, s.pcg_inc_lo = INC_HI, INC_LO
         s.pcg_kept, s.pcg_word = False, 0
 

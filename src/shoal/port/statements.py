@@ -19,7 +19,24 @@ import numpy as np
 from shoal.port.code import Code
 from shoal.port.layouts import ConstL, NumL, OpaqueL, join, layout_of, same, tidy
 from shoal.port.refusal import Cannot, Obstacle, Refused, Restart
-from shoal.port.values import Cells, Const, DictV, Dyn, Either, Fam, Kind, Local, Lst, Maybe, Mem, Num, Obj, Opaque, Seq, Value
+from shoal.port.values import (
+    Cells,
+    Const,
+    DictV,
+    Dyn,
+    Either,
+    Fam,
+    Kind,
+    Local,
+    Lst,
+    Maybe,
+    Mem,
+    Num,
+    Obj,
+    Opaque,
+    Seq,
+    Value,
+)
 
 FALLS, NEVER, MAYBE = "falls", "never", "maybe"
 UNROLL = 8
@@ -110,7 +127,12 @@ class Statements(Code):
         rest = list(body)
         while rest:
             statement = rest.pop(0)
-            self.site = (self.frame.key, getattr(statement, "lineno", 0), getattr(statement, "col_offset", 0), len(rest))
+            self.site = (
+                self.frame.key,
+                getattr(statement, "lineno", 0),
+                getattr(statement, "col_offset", 0),
+                len(rest),
+            )
             self.statement = self.site
             try:
                 if self.site in self.decisions.split:
@@ -142,12 +164,16 @@ class Statements(Code):
         """A choice between two things that can be changed: what follows is written once for each."""
         if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.IfExp):
             choice = statement.value
-            ways = [[ast.copy_location(ast.Assign(statement.targets, part), part)] for part in (choice.body, choice.orelse)]
+            ways = [
+                [ast.copy_location(ast.Assign(statement.targets, part), part)] for part in (choice.body, choice.orelse)
+            ]
             test_node = choice.test
         elif isinstance(statement, ast.If):
             ways, test_node = [list(statement.body), list(statement.orelse)], statement.test
         else:
-            raise Cannot("chooses between two things that can be changed", "Choose with `if`, and change each in its own branch.")
+            raise Cannot(
+                "chooses between two things that can be changed", "Choose with `if`, and change each in its own branch."
+            )
         test = self.truth(self.value(test_node))
         assert isinstance(test, Num)
         before, variants = dict(self.frame.names), dict(self.variants)
@@ -208,7 +234,9 @@ class Statements(Code):
         names_other, variants_other = self.frame.names, self.variants
         leaves = NEVER in (status_then, status_other)
         if leaves and not self.loops:  # the rest belongs to the branch that goes on
-            return self.rest_inside(test.expr, (then, names_then, variants_then, status_then), (other, status_other), rest)
+            return self.rest_inside(
+                test.expr, (then, names_then, variants_then, status_then), (other, status_other), rest
+            )
         if status_then == NEVER or status_other == NEVER:
             goes_on = names_other if status_then == NEVER else names_then
             self.variants = variants_other if status_then == NEVER else variants_then
@@ -408,7 +436,9 @@ class Statements(Code):
 
     def begin_loop(self, nodes: list[ast.stmt]) -> Loop:
         """Names that a loop changes become variables before it."""
-        changed = {n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        changed = {
+            n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        }
         for node in nodes:  # the loop's own names are set at the beginning of every turn
             if isinstance(node, ast.For):
                 changed -= {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
@@ -647,8 +677,10 @@ class Statements(Code):
         path = base.removeprefix("s.")
         value = self.realise(value) if isinstance(value, Fam) and not _takes_fam(layout) else value
         wanted = layout_of(value)
-        both = layout if isinstance(layout, ConstL) and isinstance(value, Const) and same(layout.value, value.value) else (
-            join(as_column(layout), wanted)
+        both = (
+            layout
+            if isinstance(layout, ConstL) and isinstance(value, Const) and same(layout.value, value.value)
+            else (join(as_column(layout), wanted))
         )
         if both != layout and not (isinstance(layout, ConstL) and isinstance(value, Const) and both == layout):
             self.decisions.layouts["attribute", path] = both
@@ -791,7 +823,9 @@ def _assigns(body: list[ast.stmt], target: ast.expr) -> bool:
     if not isinstance(target, ast.Name):
         return True
     return any(
-        isinstance(n, ast.Name) and n.id == target.id and isinstance(n.ctx, ast.Store) for s in body for n in ast.walk(s)
+        isinstance(n, ast.Name) and n.id == target.id and isinstance(n.ctx, ast.Store)
+        for s in body
+        for n in ast.walk(s)
     )
 
 
