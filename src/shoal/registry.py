@@ -299,7 +299,9 @@ def _make_compiled(env: Any, num_envs: int, options: EnvironmentOptions, batch: 
     from shoal.vector.lanes.making import EnvMaker
 
     if options.backend != "auto":
-        raise ConfigError(f"compiled={batch.compiled!r} is a way of its own to run lanes. Leave backend={options.backend!r} out.")
+        raise ConfigError(
+            f"compiled={batch.compiled!r} is a way of its own to run lanes. Leave backend={options.backend!r} out."
+        )
     try:
         ported = port(EnvMaker(env, dict(options.env_kwargs)), options.tolerance)
     except PortError as error:

@@ -59,7 +59,6 @@ class Queue(gym.Env):
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
-        self.lines = [deque(), deque()]
         self.left = deque()
         self.right = deque()
         self.clock = 0

@@ -221,7 +221,11 @@ class _Switch(argparse.Action):
     """`--flag`, `--flag true` or `--flag false`; another word behind it is somebody else's."""
 
     def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: Any = None) -> None:
-        is_mine = values is None or values.lower() in ("true", "false", *(["auto"] if "auto" in str(self.metavar) else []))
+        is_mine = values is None or values.lower() in (
+            "true",
+            "false",
+            *(["auto"] if "auto" in str(self.metavar) else []),
+        )
         setattr(namespace, self.dest, values if is_mine and values is not None else "true")
         if not is_mine:
             setattr(namespace, _BEHIND_SWITCHES, [*getattr(namespace, _BEHIND_SWITCHES, []), values])

@@ -77,7 +77,11 @@ def _write(ported: Ported, path: Path) -> None:
 def page(env: str, ported: Ported) -> list[str]:
     """A page of sentences."""
     proof = ported.proof
-    last = f"the largest difference is {proof.ulps:.0f} units in the last place, of {proof.where}" if proof.where else "bit for bit"
+    last = (
+        f"the largest difference is {proof.ulps:.0f} units in the last place, of {proof.where}"
+        if proof.where
+        else "bit for bit"
+    )
     lines = [
         f"{env} can be compiled as it is: shoal.make({env!r}, 4096, compiled=True).",
         f"  Proven over {proof.steps:,} steps of {proof.episodes:,} episodes, every value and attribute: {last}.",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -68,7 +69,11 @@ class Arrays(Expressions):
         if isinstance(value, Num):
             return self.cast(value, dtype or value.kind.dtype)
         if isinstance(value, Cells | Mem):
-            return value if dtype is None or dtype == value.dtype else self.elementwise(lambda a: self.cast(a, dtype), [value])
+            return (
+                value
+                if dtype is None or dtype == value.dtype
+                else self.elementwise(lambda a: self.cast(a, dtype), [value])
+            )
         if isinstance(value, Lst):
             return self.array_of_list(value, dtype)
         if isinstance(value, Seq):
@@ -100,7 +105,12 @@ class Arrays(Expressions):
             base = self.scratch(wanted, (value.cap,))
             length = self.temporary(value.length)
             target = Mem(base, (Dyn(length, value.cap),), wanted, [(0, "0", 1)])
-            self.loop(target.shape, lambda at: self.emit(f"{target.at(at)} = {self.cast(self.number(self.item(value, at[0])), wanted).expr}"))
+            self.loop(
+                target.shape,
+                lambda at: self.emit(
+                    f"{target.at(at)} = {self.cast(self.number(self.item(value, at[0])), wanted).expr}"
+                ),
+            )
             return target
         if type(layout).__name__ == "SeqL" and all(type(i).__name__ == "NumL" for i in layout.items):
             wanted = dtype or np.result_type(*[i.kind.dtype for i in layout.items])
@@ -354,7 +364,9 @@ class Arrays(Expressions):
         return held
 
     def dict_item(self, owner: Value, key: Value) -> Value:
-        items: dict[Any, Any] = owner.items if isinstance(owner, DictV) else {k: Const(v) for k, v in owner.value.items()}  # type: ignore[attr-defined]
+        items: dict[Any, Any] = (
+            owner.items if isinstance(owner, DictV) else {k: Const(v) for k, v in owner.value.items()}
+        )  # type: ignore[attr-defined]
         key = self.simple(key)
         if isinstance(key, Const):
             if key.value not in items:
@@ -387,7 +399,11 @@ class Arrays(Expressions):
         if isinstance(key, Num) and all(isinstance(k, int | np.integer) and not isinstance(k, bool) for k in keys):
             numbers = [int(k) for k in keys]
             low, high = min(numbers), max(numbers)
-            at = key.expr if self.is_stable(key.expr) else self.temporary(f"int({key.expr})" if not key.kind.is_whole else key.expr)
+            at = (
+                key.expr
+                if self.is_stable(key.expr)
+                else self.temporary(f"int({key.expr})" if not key.kind.is_whole else key.expr)
+            )
             if numbers == list(range(len(numbers))):
                 return at
             if high - low > 100_000:
@@ -395,7 +411,9 @@ class Arrays(Expressions):
             table = np.full(high - low + 1, -1)
             table[np.array(numbers) - low] = np.arange(len(numbers))
             self.emit(f"assert {low} <= {at} <= {high}")
-            number = self.temporary(f"{self.table(table)}[{at} - {low}]" if low >= 0 else f"{self.table(table)}[{at} + {-low}]")
+            number = self.temporary(
+                f"{self.table(table)}[{at} - {low}]" if low >= 0 else f"{self.table(table)}[{at} + {-low}]"
+            )
             self.emit(f"assert {number} >= 0")
             return number
         tests = [self.truth(self.compare(ast.Eq(), key, Const(k))) for k in keys]
@@ -448,8 +466,18 @@ class Arrays(Expressions):
     def list_slice(self, owner: Lst, part: slice) -> Value:
         if part.step not in (None, 1) or (part.stop is not None and part.stop < -1):
             raise Cannot("slices a list in steps", "Loop over the items.")
-        start = self.temporary(f"min({part.start or 0}, {owner.length})" if (part.start or 0) >= 0 else f"max({owner.length} - {-part.start}, 0)")
-        stop = owner.length if part.stop is None else f"min({part.stop}, {owner.length})" if part.stop >= 0 else f"{owner.length} - {-part.stop}"
+        start = self.temporary(
+            f"min({part.start or 0}, {owner.length})"
+            if (part.start or 0) >= 0
+            else f"max({owner.length} - {-part.start}, 0)"
+        )
+        stop = (
+            owner.length
+            if part.stop is None
+            else f"min({part.stop}, {owner.length})"
+            if part.stop >= 0
+            else f"{owner.length} - {-part.stop}"
+        )
         length = self.temporary(f"max({stop} - {start}, 0)")
         moved = _Shifted(self, owner, start)
         from shoal.port.statements import Walk
@@ -459,8 +487,13 @@ class Arrays(Expressions):
     # ------------------------------------------------------------------ arrays by index
 
     def array_item(self, owner: Cells | Mem, indices: list[Value]) -> Value:
-        if len(indices) == 1 and isinstance(indices[0], Cells | Mem) or any(
-            isinstance(i, Seq) and i.is_list or (isinstance(i, Const) and isinstance(i.value, np.ndarray | list)) for i in indices
+        if (
+            len(indices) == 1
+            and isinstance(indices[0], Cells | Mem)
+            or any(
+                isinstance(i, Seq) and i.is_list or (isinstance(i, Const) and isinstance(i.value, np.ndarray | list))
+                for i in indices
+            )
         ):
             return self.fancy_item(owner, indices)
         view = self.view(owner, indices)
@@ -533,7 +566,9 @@ class Arrays(Expressions):
             else:
                 first = inner[1] if step == 1 else f"{step} * ({inner[1]})"
                 first = first if start == "0" else f"{start} + {first}"
-                axes.append((inner[0], str(eval(first)) if set(first) <= set("0123456789 +-*()") else first, inner[2] * step))
+                axes.append(
+                    (inner[0], str(eval(first)) if set(first) <= set("0123456789 +-*()") else first, inner[2] * step)
+                )
         return Mem(owner.base, tuple(shape), owner.dtype, axes, owner.writable)
 
     def varying_slice(self, index: Span, n: Any, which: int) -> tuple[Any, Any]:
@@ -543,6 +578,11 @@ class Arrays(Expressions):
             raise Cannot("slices by numbers that vary", "Use slices of fixed size.")
         first = "0" if isinstance(lower, Const) and lower.value is None else self.number(lower).expr
         last = str(n) if isinstance(upper, Const) and upper.value is None else self.number(upper).expr
+        length = _distance(first, last)
+        if length is not None and length > 0:  # a window that moves
+            begin = self.temporary(first)
+            self.emit(f"assert 0 <= {begin} and {begin} + {length} <= {n}")
+            return (which, begin, 1), length
         begin = self.temporary(f"min(max({first} + {n} if {first} < 0 else {first}, 0), {n})")
         end = self.temporary(f"min(max({last} + {n} if {last} < 0 else {last}, 0), {n})")
         return (which, begin, 1), Dyn(self.temporary(f"max({end} - {begin}, 0)"), n)
@@ -557,7 +597,12 @@ class Arrays(Expressions):
             if isinstance(chosen, Const):
                 return self.new_cells([owner.exprs[k] for k in chosen.value], chosen.value.shape, owner.dtype)
             self.as_memory(owner)
-        return self.elementwise(lambda at: Num(owner.at([at.expr if self.is_stable(at.expr) else self.temporary(at.expr)]), Kind(owner.dtype)), [chosen])  # type: ignore[union-attr]
+        return self.elementwise(
+            lambda at: Num(
+                owner.at([at.expr if self.is_stable(at.expr) else self.temporary(at.expr)]), Kind(owner.dtype)
+            ),
+            [chosen],
+        )  # type: ignore[union-attr]
 
     def masked_items(self, owner: Cells | Mem, mask: Value) -> Value:
         source = self.to_memory(owner) if isinstance(owner, Cells) else owner
@@ -633,7 +678,9 @@ class Arrays(Expressions):
     def store_in_list(self, owner: Value, indices: list[Value], value: Value) -> None:
         if isinstance(owner, Seq):
             at = self.place(indices[0], len(owner.items))
-            if len(indices) == 1 and all(isinstance(item, Num) and not self.is_stable(item.expr) for item in owner.items):
+            if len(indices) == 1 and all(
+                isinstance(item, Num) and not self.is_stable(item.expr) for item in owner.items
+            ):
                 text = self.number(value).expr
                 for k, item in enumerate(owner.items):
                     self.emit(f"if {at} == {k} or {at} == {k - len(owner.items)}:")
@@ -672,7 +719,10 @@ class Arrays(Expressions):
         if isinstance(value, Cells):
             value = self.to_memory(value) if len(value.exprs) > 1 else Num(value.exprs[0], Kind(value.dtype))
         held = self.hold(value) if isinstance(value, Num) else value
-        self.loop(target.shape, lambda at: self.emit(f"{target.at(at)} = {self.cast(self.at(held, at, target.shape), target.dtype).expr}"))
+        self.loop(
+            target.shape,
+            lambda at: self.emit(f"{target.at(at)} = {self.cast(self.at(held, at, target.shape), target.dtype).expr}"),
+        )
 
     def store_cells(self, target: Cells, value: Value) -> None:
         if not target.shape:
@@ -775,7 +825,12 @@ class Arrays(Expressions):
         container, item = self.simple(container), self.simple(item)
         if isinstance(container, Const) and isinstance(item, Const):
             return Const(item.value in container.value)
-        if isinstance(container, Const) and isinstance(container.value, range) and isinstance(item, Num) and container.value.step == 1:
+        if (
+            isinstance(container, Const)
+            and isinstance(container.value, range)
+            and isinstance(item, Num)
+            and container.value.step == 1
+        ):
             held = self.hold(item)
             return Num(f"({container.value.start} <= {held.expr} < {container.value.stop})", Kind(BOOL, True))  # type: ignore[attr-defined]
         if isinstance(container, Const) and isinstance(container.value, set | frozenset | dict | tuple | list):
@@ -791,7 +846,9 @@ class Arrays(Expressions):
             return self.any_of([self.compare(ast.Eq(), item, x) for x in container.items])
         if isinstance(container, Lst):
             return self.list_contains(container, item)
-        if isinstance(container, Cells | Mem) or (isinstance(container, Const) and isinstance(container.value, np.ndarray)):
+        if isinstance(container, Cells | Mem) or (
+            isinstance(container, Const) and isinstance(container.value, np.ndarray)
+        ):
             return self.every(self.compare(ast.Eq(), container, item), False)
         raise Cannot(f"asks what {self.name_of(container)} contains")
 
@@ -812,7 +869,11 @@ class Arrays(Expressions):
         """Membership among many pairs of whole numbers, as one look into a table of bools."""
         if len(members) < 6 or not isinstance(item, Seq):
             return None
-        rows = [m for m in members if isinstance(m, tuple) and len(m) == len(item.items) and all(isinstance(x, int | np.integer) for x in m)]
+        rows = [
+            m
+            for m in members
+            if isinstance(m, tuple) and len(m) == len(item.items) and all(isinstance(x, int | np.integer) for x in m)
+        ]
         if len(rows) != len(members):
             return None
         array = np.array(rows)
@@ -835,7 +896,9 @@ class Arrays(Expressions):
 
         def look(at: list[str]) -> None:
             test = self.truth(self.compare(ast.Eq(), self.item(container, at[0]), held))
-            self.emit(f"{found} = {found} or {test.expr}" if isinstance(test, Num) else f"{found} = {found} or {test.value}")
+            self.emit(
+                f"{found} = {found} or {test.expr}" if isinstance(test, Num) else f"{found} = {found} or {test.value}"
+            )
 
         self.loop((Dyn(container.length, container.cap),), look)
         return Num(self.temporary(found), Kind(BOOL, True))
@@ -851,6 +914,15 @@ class Arrays(Expressions):
             test = self.truth(self.compare(ast.Eq(), self.item(listed, str(k)), item))
             tests.append(test.expr if isinstance(test, Num) else str(test.value))
         return Num(f"({' and '.join(tests)})", Kind(BOOL, True))
+
+
+def _distance(first: str, last: str) -> int | None:
+    """How much larger `last` is than `first`, where both are the same expression plus a number."""
+    parts = []
+    for text in (first, last):
+        match = re.fullmatch(r"\((\S+) ([+-]) (\d+)\)", text)
+        parts.append((match[1], int(match[2] + match[3])) if match else (text, 0))
+    return parts[1][1] - parts[0][1] if parts[0][0] == parts[1][0] else None
 
 
 class _Shifted:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import collections
 import dataclasses
 import enum
 import functools
@@ -15,7 +16,7 @@ import gymnasium as gym
 import numpy as np
 
 from shoal.port.arrays import Arrays
-from shoal.port.layouts import layout_of
+from shoal.port.layouts import ListL, join, layout_of
 from shoal.port.refusal import Cannot, Restart
 from shoal.port.statements import Walk, _as_walk, definition_of
 from shoal.port.values import (
@@ -25,6 +26,7 @@ from shoal.port.values import (
     PY_BOOL,
     PY_FLOAT,
     PY_INT,
+    TEXT,
     Bound,
     Cells,
     Const,
@@ -96,8 +98,6 @@ class Calls(Arrays):
 
     def call_one_of(self, family: Fam, arguments: list[Value], named: dict[str, Value]) -> Value:
         """A call of one of several functions: a branch for each."""
-        from shoal.port.layouts import join
-
         held = [self.hold(a) for a in arguments]
         results = []
         for option in family.options:
@@ -130,19 +130,32 @@ class Calls(Arrays):
         if isinstance(function, types.BuiltinFunctionType) and function.__module__ == "builtins":
             if isinstance(function.__self__, types.ModuleType):
                 return self.builtin(name, arguments, named)
+        if function is collections.deque:
+            if "maxlen" in named or len(arguments) > 1:
+                raise Cannot("makes a deque that drops what does not fit", "Use a list and pop(0) when it is full.")
+            return self.make_list(arguments, {})
         if function in (enumerate, zip, reversed, map, filter, range):
             return self.builtin(name, arguments, named)
         if isinstance(function, types.BuiltinFunctionType) and function.__module__ == "math":
             return self.math_call(name, arguments)
-        if getattr(np, name, None) is function or isinstance(function, np.ufunc) or name in ("norm", "det") and "numpy" in str(getattr(function, "__module__", "")):
+        if (
+            getattr(np, name, None) is function
+            or isinstance(function, np.ufunc)
+            or name in ("norm", "det")
+            and "numpy" in str(getattr(function, "__module__", ""))
+        ):
             return self.numpy_call(name, arguments, named)
         if isinstance(function, type) and issubclass(function, np.generic):
             return self.numpy_cast(np.dtype(function), arguments)
         if isinstance(function, types.BuiltinFunctionType | types.BuiltinMethodType) and plain:
             receiver = getattr(function, "__self__", None)
-            if isinstance(receiver, str | bytes | tuple | list | dict | set | frozenset | np.ndarray | int | float | range):
+            if isinstance(
+                receiver, str | bytes | tuple | list | dict | set | frozenset | np.ndarray | int | float | range
+            ):
                 return self.fold_call(function, arguments, named)
-        if isinstance(function, types.BuiltinMethodType) and isinstance(function.__self__, dict | list | tuple | set | np.ndarray | frozenset):
+        if isinstance(function, types.BuiltinMethodType) and isinstance(
+            function.__self__, dict | list | tuple | set | np.ndarray | frozenset
+        ):
             return self.method(Const(function.__self__), function.__name__, arguments, named)
         if isinstance(function, type):
             return self.construct(function, arguments, named)
@@ -158,7 +171,8 @@ class Calls(Arrays):
         module = function.__module__ or ""
         if module.split(".")[0] in FOREIGN:
             raise Cannot(
-                f"calls {module.split('.')[0]}, which cannot be compiled", "Compute it once in __init__, or write it out."
+                f"calls {module.split('.')[0]}, which cannot be compiled",
+                "Compute it once in __init__, or write it out.",
             )
         if module.startswith(("numpy", "gymnasium.utils.seeding")):
             return self.numpy_call(function.__name__, arguments, named)
@@ -188,7 +202,14 @@ class Calls(Arrays):
             if isinstance(value, Const):
                 return Const(cls(value.value))
             return Fam(members, self.key_number([m.value for m in members], value))
-        if all(isinstance(a, Const) for a in [*arguments, *named.values()]) and cls in (set, frozenset, dict, list, tuple, slice):
+        if all(isinstance(a, Const) for a in [*arguments, *named.values()]) and cls in (
+            set,
+            frozenset,
+            dict,
+            list,
+            tuple,
+            slice,
+        ):
             return self.fold_call(cls, arguments, named)
         layout = next((l for l in self.helpers if type(l.example) is cls), None)
         if layout is None:
@@ -238,7 +259,7 @@ class Calls(Arrays):
 
     def make_str(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         value = arguments[0]
-        return Const(str(value.value)) if isinstance(value, Const) else Opaque("is text")
+        return Const(str(value.value)) if isinstance(value, Const) else Opaque(TEXT)
 
     def make_tuple(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         return Seq(self.items(arguments[0])) if arguments else Const(())
@@ -253,8 +274,6 @@ class Calls(Arrays):
         return self.bounded(made) if self.site in self.decisions.lists else made
 
     def list_of_walk(self, walk: Walk | None) -> Value:
-        from shoal.port.layouts import ListL
-
         assert walk is not None
         with self.block():
             layout = layout_of(self.simple(walk.item("0")))
@@ -283,8 +302,23 @@ class Calls(Arrays):
     def builtin(self, name: str, arguments: list[Value], named: dict[str, Value]) -> Value:
         function = getattr(self, f"builtin_{name}", None)
         if function is None:
-            if all(isinstance(a, Const) for a in arguments) and name in ("sorted", "ord", "chr", "hash", "repr", "getattr", "hasattr", "divmod", "pow", "callable"):
-                return self.fold_call(__builtins__[name] if isinstance(__builtins__, dict) else getattr(__builtins__, name), arguments, named)
+            if all(isinstance(a, Const) for a in arguments) and name in (
+                "sorted",
+                "ord",
+                "chr",
+                "hash",
+                "repr",
+                "getattr",
+                "hasattr",
+                "divmod",
+                "pow",
+                "callable",
+            ):
+                return self.fold_call(
+                    __builtins__[name] if isinstance(__builtins__, dict) else getattr(__builtins__, name),
+                    arguments,
+                    named,
+                )
             raise Cannot(f"calls {name}(), which has no translation")
         return function([self.simple(a) for a in arguments], named)
 
@@ -326,9 +360,15 @@ class Calls(Arrays):
         first = named.get("start", arguments[1] if len(arguments) > 1 else Const(0))
         start = int(first.value) if isinstance(first, Const) else 0
         value = arguments[0]
-        walk = _as_walk(self, value) if isinstance(value, Lst | Walk) or (isinstance(value, Mem) and isinstance(value.shape[0], Dyn)) else None
+        walk = (
+            _as_walk(self, value)
+            if isinstance(value, Lst | Walk) or (isinstance(value, Mem) and isinstance(value.shape[0], Dyn))
+            else None
+        )
         if walk is not None:
-            return Walk(walk.count, walk.cap, lambda at: Seq([Num(f"{at} + {start}" if start else at, PY_INT), walk.item(at)]))
+            return Walk(
+                walk.count, walk.cap, lambda at: Seq([Num(f"{at} + {start}" if start else at, PY_INT), walk.item(at)])
+            )
         return Seq([Seq([Const(k), item]) for k, item in enumerate(self.items(value), start)])
 
     def builtin_zip(self, arguments: list[Value], named: dict[str, Value]) -> Value:
@@ -336,7 +376,9 @@ class Calls(Arrays):
         if varying:
             walks = [_as_walk(self, a) for a in arguments]
             if any(w is None for w in walks):
-                raise Cannot("goes through a list of varying length together with something else", "Loop over range(len(...)).")
+                raise Cannot(
+                    "goes through a list of varying length together with something else", "Loop over range(len(...))."
+                )
             counts = [w.count for w in walks]  # type: ignore[union-attr]
             count = self.temporary(f"min({', '.join(counts)})" if len(set(counts)) > 1 else counts[0])
             return Walk(count, min(w.cap for w in walks), lambda at: Seq([w.item(at) for w in walks]))  # type: ignore[union-attr]
@@ -391,8 +433,12 @@ class Calls(Arrays):
                 kind = self.binary(ast.Add(), start, walk.item("0"))
             total, number = self.unique("total"), self.number(kind).kind
             self.emit(f"{total} = {'0.0' if number.is_float else '0'}")
-            self.loop((Dyn(self.temporary(walk.count), walk.cap),), lambda at: self.emit(
-                f"{total} = {self.number(self.binary(ast.Add(), Num(total, number), walk.item(at[0]))).expr}"))
+            self.loop(
+                (Dyn(self.temporary(walk.count), walk.cap),),
+                lambda at: self.emit(
+                    f"{total} = {self.number(self.binary(ast.Add(), Num(total, number), walk.item(at[0]))).expr}"
+                ),
+            )
             return Num(self.temporary(total), number)
         total_value: Value = start
         for item in self.items(value):
@@ -569,7 +615,7 @@ class Calls(Arrays):
         if isinstance(owner, Cells | Mem | Num) or (isinstance(owner, Const) and isinstance(owner.value, np.ndarray)):
             return self.array_method(owner, name, arguments, named)
         if isinstance(owner, Opaque) or (isinstance(owner, Const) and isinstance(owner.value, str)):
-            return Opaque("is text")
+            return Opaque(TEXT)
         raise Cannot(f"calls .{name}() of {self.name_of(owner)}, which has no translation")
 
     def dict_method(self, owner: Value, name: str, arguments: list[Value]) -> Value:
@@ -634,6 +680,12 @@ class Calls(Arrays):
 
     def make_list_bounded(self, owner: Seq) -> None:
         """A list changes where that is not sure: next time it has a length of its own."""
+        if owner.site is not None and owner.site[0] == "column":
+            _, name, layout = owner.site
+            item = functools.reduce(join, layout.items)
+            path = ("attribute", name.removeprefix("s."))
+            self.decisions.layouts[path] = ListL(item, max(4 * len(layout.items), 16))
+            raise Restart
         if owner.site is None:
             raise Cannot("changes a list whose length was fixed while it was watched", "Use an array of fixed size.")
         self.decisions.lists[owner.site] = max(LIST_CAP, 2 * len(owner.items))
@@ -641,8 +693,6 @@ class Calls(Arrays):
 
     def note_item(self, owner: Lst, value: Value) -> None:
         """The list's items must be able to hold this one."""
-        from shoal.port.layouts import join
-
         new = layout_of(self.simple(value))
         both = join(owner.layout, new)
         if both != owner.layout:
@@ -689,7 +739,10 @@ class Calls(Arrays):
             owner.items.extend(self.hold(v) for v in self.items(values))
             return
         if isinstance(values, Lst):
-            self.loop((Dyn(self.temporary(values.length), values.cap),), lambda at: self.list_append(owner, self.item(values, at[0])))
+            self.loop(
+                (Dyn(self.temporary(values.length), values.cap),),
+                lambda at: self.list_append(owner, self.item(values, at[0])),
+            )
             return
         for item in self.items(values):
             self.list_append(owner, item)
@@ -748,7 +801,10 @@ class Calls(Arrays):
         return Const(None)
 
     def list_unknown(self, owner: Lst, *arguments: Value) -> Value:
-        raise Cannot("calls a method of a list that has no translation", "Use append, pop, insert, remove, clear, sort, index, count.")
+        raise Cannot(
+            "calls a method of a list that has no translation",
+            "Use append, pop, insert, remove, clear, sort, index, count.",
+        )
 
     def index_of(self, owner: Any, value: Value) -> Value:
         place, held = self.unique("place"), self.hold(value)
@@ -775,11 +831,25 @@ class Calls(Arrays):
         if isinstance(owner, Lst):
             walk = _as_walk(self, owner)
             assert walk is not None
-            return self.builtin_sum([Walk(walk.count, walk.cap, lambda at: self.compare(ast.Eq(), walk.item(at), held))], {})
+            return self.builtin_sum(
+                [Walk(walk.count, walk.cap, lambda at: self.compare(ast.Eq(), walk.item(at), held))], {}
+            )
         return self.builtin_sum([Seq([self.compare(ast.Eq(), item, held) for item in self.items(owner)])], {})
 
 
 TYPES = (int, float, bool, str, tuple, list, set, dict)
-FOREIGN = {"pandas", "torch", "requests", "urllib", "socket", "subprocess", "scipy", "jax", "tensorflow", "http", "pygame"}
+FOREIGN = {
+    "pandas",
+    "torch",
+    "requests",
+    "urllib",
+    "socket",
+    "subprocess",
+    "scipy",
+    "jax",
+    "tensorflow",
+    "http",
+    "pygame",
+}
 
 __all__ = ["Calls", "BOOL", "FLOAT", "INT", "Kind", "definition_of", "is_number", "joined"]

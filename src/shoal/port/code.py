@@ -58,6 +58,7 @@ class Decisions:
     layouts: dict[Any, Any] = field(default_factory=dict)
     unrolled: set[Any] = field(default_factory=set)
     columns_in_memory: set[str] = field(default_factory=set)
+    split: set[Any] = field(default_factory=set)
 
 
 class Code:
@@ -117,7 +118,9 @@ class Code:
 
     def is_stable(self, expr: str) -> bool:
         """Whether later lines cannot change what this expression means."""
-        return expr in self.stable or bool(re.fullmatch(r"-?(\d+(\.\d+)?(e[+-]?\d+)?|True|False|-?math\.(inf|nan))", expr))
+        return expr in self.stable or bool(
+            re.fullmatch(r"-?(\d+(\.\d+)?(e[+-]?\d+)?|True|False|-?math\.(inf|nan))", expr)
+        )
 
     def note(self, sentence: str) -> None:
         self.notes[sentence] = None
@@ -137,11 +140,15 @@ class Code:
 
     def scratch(self, dtype: np.dtype, shape: tuple[int, ...], stem: str = "a") -> str:
         """A new array on the stack; the expression of its memory."""
+        name = self.unique(stem)
+        self.emit(f"{name} = scratch({self.record_of(dtype, shape)}, 1)[0]")
+        return f"{name}.cell"
+
+    def record_of(self, dtype: np.dtype, shape: tuple[int, ...]) -> str:
+        """The name of a record that holds one such array."""
         kind = f"{type_name(dtype).upper()}_{'x'.join(map(str, shape))}"
         self.records[kind] = f"record(cell={type_name(dtype)}[{', '.join(map(str, shape))}])"
-        name = self.unique(stem)
-        self.emit(f"{name} = scratch({kind}, 1)[0]")
-        return f"{name}.cell"
+        return kind
 
     # ------------------------------------------------------------------ numbers
 
@@ -314,7 +321,9 @@ class Code:
             return self._write_list(layout, name, value, index)
         elif type(layout).__name__ == "ObjL":
             self._write_object(layout, name, value, index)
-        elif type(layout).__name__ == "ConstL" and not (isinstance(value, Const) and layout == type(layout)(value.value)):
+        elif type(layout).__name__ == "ConstL" and not (
+            isinstance(value, Const) and layout == type(layout)(value.value)
+        ):
             raise Cannot(f"was {layout.value!r} whenever it was looked at, and is set to something else here")
         return layout.read(name, index)
 
@@ -373,21 +382,36 @@ class Code:
         target = layout.read(name, index)
         if isinstance(target, Cells) and isinstance(value, Cells) and target.exprs == value.exprs:
             return
+        if isinstance(value, Mem) and any(isinstance(n, Dyn) for n in value.shape):
+            value = self.of_length(value, layout.shape)
         source = self.elements(value, layout.shape)
+        if isinstance(target, Cells) and isinstance(value, Mem):
+            source = [value.at([str(i) for i in at]) for at in np.ndindex(layout.shape)]
         if isinstance(target, Cells):
             for location, expr in zip(target.exprs, [self._kept(e) for e in source], strict=True):
                 self.emit(f"{location} = {expr}")
             return
         assert isinstance(target, Mem)
+        if isinstance(value, Mem) and value.base == target.base and value.axes == target.axes:
+            return
+        if not name.startswith("s.") and not index:
+            self.emit(f"{name} = scratch({self.record_of(layout.dtype, layout.shape)}, 1)[0].cell")
         if isinstance(value, Mem):
-            if value.base == target.base and value.axes == target.axes:
-                return
             if value.base == target.base:
                 value = self.copy_mem(value)
             self.loop(layout.shape, lambda at: self.emit(f"{target.at(at)} = {value.at(at)}"))
             return
         for k, expr in enumerate(source):
             self.emit(f"{target.at([str(i) for i in np.unravel_index(k, layout.shape)])} = {expr}")
+
+    def of_length(self, value: Mem, shape: tuple[int, ...]) -> Mem:
+        """An array whose length varies, where it must be this one."""
+        for own, wanted in zip(value.shape, shape, strict=True):
+            if isinstance(own, Dyn):
+                if own.cap < wanted:
+                    raise Cannot(f"has at most {own.cap} elements where {wanted} are stored")
+                self.emit(f"assert {own.expr} == {wanted}")
+        return Mem(value.base, shape, value.dtype, value.axes, value.writable)
 
     def _kept(self, expr: str) -> str:
         return expr if self.is_stable(expr) else self.temporary(expr)
@@ -417,11 +441,8 @@ class Code:
         if not name.startswith("s."):
             base = name
             for column, (dtype, shape) in layout.item.columns(name, (layout.cap,)).items():
-                kind = f"{type_name(dtype).upper()}_{'x'.join(map(str, shape))}"
-                self.records[kind] = f"record(cell={type_name(dtype)}[{', '.join(map(str, shape))}])"
-                if column not in self.used or column == name:
-                    self.used.add(column)
-                self.emit(f"{column} = scratch({kind}, 1)[0].cell")
+                self.used.add(column)
+                self.emit(f"{column} = scratch({self.record_of(dtype, shape)}, 1)[0].cell")
         source = self.held_items(value)
         if isinstance(source, list):
             if len(source) > layout.cap:
@@ -432,7 +453,10 @@ class Code:
         else:
             count = self.temporary(source.length)
             self.emit(f"assert {count} <= {layout.cap}")
-            self.loop((Dyn(count, layout.cap),), lambda at: self.write(layout.item, base, self.item(source, at[0]), (*index, at[0])))
+            self.loop(
+                (Dyn(count, layout.cap),),
+                lambda at: self.write(layout.item, base, self.item(source, at[0]), (*index, at[0])),
+            )
             self.emit(f"{length} = {count}")
         return layout.read(name, index)
 

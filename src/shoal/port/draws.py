@@ -42,7 +42,9 @@ class Draws(NumpyCalls):
             raise Cannot(f"draws with .{name}(), which has no translation", WAY_OUT)
         return method([self.simple(a) for a in arguments], {k: self.simple(v) for k, v in named.items()})
 
-    def given(self, arguments: list[Value], named: dict[str, Value], names: list[str], defaults: list[Any]) -> list[Value]:
+    def given(
+        self, arguments: list[Value], named: dict[str, Value], names: list[str], defaults: list[Any]
+    ) -> list[Value]:
         """Arguments by position or name."""
         unknown = named.keys() - set(names)
         if unknown:
@@ -106,7 +108,9 @@ class Draws(NumpyCalls):
         low, high = (self.array(v) if isinstance(v, Seq | Lst) else v for v in (low, high))
         a, b = self.parameter(low), self.parameter(high)
         single = self.is_none(size) and not self.shape(low) and not self.shape(high)
-        return self.many(size, PY_FLOAT if single else NP_FLOAT, lambda at: f"pcg.uniform(s, {a(at)}, {b(at)})", [low, high])
+        return self.many(
+            size, PY_FLOAT if single else NP_FLOAT, lambda at: f"pcg.uniform(s, {a(at)}, {b(at)})", [low, high]
+        )
 
     def draw_normal(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         mean, deviation, size = self.given(arguments, named, ["loc", "scale", "size"], [0.0, 1.0, None])
@@ -114,7 +118,9 @@ class Draws(NumpyCalls):
         a, b = self.parameter(mean), self.parameter(deviation)
         self.inexact["exp and log of rare normal numbers"] = None
         single = self.is_none(size) and not self.shape(mean) and not self.shape(deviation)
-        return self.many(size, PY_FLOAT if single else NP_FLOAT, lambda at: f"pcg.normal(s, {a(at)}, {b(at)})", [mean, deviation])
+        return self.many(
+            size, PY_FLOAT if single else NP_FLOAT, lambda at: f"pcg.normal(s, {a(at)}, {b(at)})", [mean, deviation]
+        )
 
     def draw_standard_normal(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         size, dtype = self.given(arguments, named, ["size", "dtype"], [None, None])
@@ -128,7 +134,9 @@ class Draws(NumpyCalls):
         a = self.parameter(scale)
         self.inexact["exp and log of rare exponential numbers"] = None
         single = self.is_none(size) and not self.shape(scale)
-        return self.many(size, PY_FLOAT if single else NP_FLOAT, lambda at: f"{a(at)} * pcg.standard_exponential(s)", [scale])
+        return self.many(
+            size, PY_FLOAT if single else NP_FLOAT, lambda at: f"{a(at)} * pcg.standard_exponential(s)", [scale]
+        )
 
     def draw_poisson(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         mean, size = self.given(arguments, named, ["lam", "size"], [1.0, None])
@@ -141,7 +149,9 @@ class Draws(NumpyCalls):
         n, p, size = self.given(arguments, named, ["n", "p", "size"], [1, 0.5, None])
         a, b = self.parameter(n), self.parameter(p)
         single = self.is_none(size) and not self.shape(n) and not self.shape(p)
-        return self.many(size, PY_INT if single else NP_INT, lambda at: f"pcg.binomial(s, int({a(at)}), {b(at)})", [n, p])
+        return self.many(
+            size, PY_INT if single else NP_INT, lambda at: f"pcg.binomial(s, int({a(at)}), {b(at)})", [n, p]
+        )
 
     def draw_integers(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         names = ["low", "high", "size", "dtype", "endpoint"]
@@ -195,7 +205,9 @@ class Draws(NumpyCalls):
         if isinstance(a, Const):
             array = np.asarray(a.value)
             if array.dtype.kind in "biuf":
-                return str(len(array)), lambda at: self.constant_array_item(array, [Num(at, PY_INT)]) if array.ndim else a
+                return str(
+                    len(array)
+                ), lambda at: self.constant_array_item(array, [Num(at, PY_INT)]) if array.ndim else a
             return str(len(array)), lambda at: self.family_item(list(a.value), Num(at, PY_INT))
         if isinstance(a, Lst):
             length = self.temporary(a.length)
@@ -221,7 +233,11 @@ class Draws(NumpyCalls):
         return self.elementwise(element, [places])
 
     def weighted_choice(self, p: Value, size: Value, pick: Callable[[str], Value]) -> Value:
-        weights = self.numpy_call("cumsum", [self.array(p)], {}) if not isinstance(p, Const) else Const(np.cumsum(np.asarray(p.value, np.float64)))
+        weights = (
+            self.numpy_call("cumsum", [self.array(p)], {})
+            if not isinstance(p, Const)
+            else Const(np.cumsum(np.asarray(p.value, np.float64)))
+        )
         if isinstance(weights, Const):
             cumulated: Value = Const(weights.value / weights.value[-1])
         else:
@@ -248,16 +264,17 @@ class Draws(NumpyCalls):
             f"    {base}[{k}] = {j} if {seen} else {value}",
         ]
         target = Mem(base, (size,), INT, [(0, "0", 1)])
-        self.shuffle_memory(target)
+        self.shuffle_memory(target, "pcg.below(s, {} + 1)")
         return target
 
-    def shuffle_memory(self, target: Mem) -> None:
+    def shuffle_memory(self, target: Mem, draw: str = "pcg.up_to(s, {})") -> None:
+        """From the last to the second, each changes places with one up to itself."""
         i, j, held, n = self.unique("i"), self.unique("j"), self.unique("held"), target.shape[0]
         count = n.expr if isinstance(n, Dyn) else n
         self.lines += [
             f"for {i} in range({count} - 1):",
             f"    {i}_back = {count} - 1 - {i}",
-            f"    {j} = pcg.below(s, {i}_back + 1)",
+            f"    {j} = {draw.format(f'{i}_back')}",
             f"    {held} = {target.at([j])}",
             f"    {target.at([j])} = {target.at([f'{i}_back'])}",
             f"    {target.at([f'{i}_back'])} = {held}",
@@ -274,7 +291,9 @@ class Draws(NumpyCalls):
         if isinstance(value, Seq) and value.is_list:
             self.make_list_bounded(value)
         if not isinstance(value, Mem) or len(value.shape) != 1:
-            raise Cannot("shuffles something that is not a list or array of numbers", "Shuffle indices: permutation(n).")
+            raise Cannot(
+                "shuffles something that is not a list or array of numbers", "Shuffle indices: permutation(n)."
+            )
         self.shuffle_memory(value)
         return Const(None)
 

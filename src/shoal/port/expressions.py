@@ -14,15 +14,16 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from shoal.port.layouts import layout_of, same, tidy
-from shoal.port.refusal import Cannot
-from shoal.port.statements import Frame, Statements, Walk, definition_of
+from shoal.port.layouts import ListL, NumL, join, layout_of, same, tidy
+from shoal.port.refusal import Cannot, Restart
+from shoal.port.statements import Frame, Statements, Walk, can_change, definition_of, same_value
 from shoal.port.values import (
     BOOL,
     FLOAT,
     INT,
     NP_BOOL,
     PY_BOOL,
+    TEXT,
     PY_INT,
     Bound,
     Cells,
@@ -106,7 +107,7 @@ class Expressions(Statements):
         return Const(node.value)
 
     def see_JoinedStr(self, node: ast.JoinedStr) -> Value:
-        return Opaque("is text")
+        return Opaque(TEXT)
 
     def see_Name(self, node: ast.Name) -> Value:
         frame: Frame | None = self.frame
@@ -212,9 +213,13 @@ class Expressions(Statements):
             sequence = self.sequence_operation(op, left, right)
             if sequence is not None:
                 return sequence
-        if isinstance(left, Opaque) or isinstance(right, Opaque):
-            if isinstance(op, ast.Add | ast.Mod):
-                return Opaque("is text")
+        for side in (left, right):
+            if isinstance(side, Opaque):
+                if side.why == TEXT:
+                    return Opaque(TEXT)
+                raise Cannot(
+                    f"uses something that {side.why}", "Keep one type and one shape in each variable and attribute."
+                )
         if isinstance(left, Obj) or isinstance(right, Obj):
             return self.operator_method(op, left, right)
         return self.operate(op, self.number(left), self.number(right), False)
@@ -243,14 +248,29 @@ class Expressions(Statements):
         raise Cannot("computes with objects", "Compute with their numbers.")
 
     def sequence_operation(self, op: ast.operator, left: Value, right: Value) -> Value | None:
-        is_left, is_right = (isinstance(v, Seq) or (isinstance(v, Const) and isinstance(v.value, tuple | list)) for v in (left, right))
+        is_left, is_right = (
+            isinstance(v, Seq) or (isinstance(v, Const) and isinstance(v.value, tuple | list)) for v in (left, right)
+        )
         if isinstance(op, ast.Add) and is_left and is_right:
             return Seq(self.items(left) + self.items(right), self.is_list(left), self.site, self.depth)
         if isinstance(op, ast.Mult) and is_left and isinstance(right, Const):
             return Seq(self.items(left) * int(right.value), self.is_list(left), self.site, self.depth)
         if isinstance(op, ast.Add) and (isinstance(left, Lst) or isinstance(right, Lst)):
-            raise Cannot("joins lists whose length varies", "Append the items one by one.")
+            return self.joined_lists(left, right)
         return None
+
+    def joined_lists(self, left: Value, right: Value) -> Value:
+        """A new list of two, at least one of which varies in length."""
+        layouts = [self.item_layout(v) if isinstance(v, Lst) else None for v in (left, right)]
+        layout = next(each for each in layouts if each is not None)
+        cap = sum(v.cap if isinstance(v, Lst) else len(self.items(v)) for v in (left, right))
+        for value, known in zip((left, right), layouts, strict=True):
+            for other in [known] if known is not None else [layout_of(self.simple(i)) for i in self.items(value)]:
+                layout = join(layout, other)
+        made = self.write(ListL(layout, cap), self.unique("items"), Seq([]))
+        self.extend_list(made, left)
+        self.extend_list(made, right)
+        return made
 
     def is_list(self, value: Value) -> bool:
         return value.is_list if isinstance(value, Seq) else isinstance(getattr(value, "value", None), list)
@@ -270,7 +290,9 @@ class Expressions(Statements):
             kind = Kind(INT)
         a, b = as_whole(left), as_whole(right)
         if kind.dtype == F32:  # NumPy rounds Python's numbers before it computes
-            a, b = (t if n.kind.dtype == F32 or _is_exact(t) else f"np.float32({t})" for t, n in ((a, left), (b, right)))
+            a, b = (
+                t if n.kind.dtype == F32 or _is_exact(t) else f"np.float32({t})" for t, n in ((a, left), (b, right))
+            )
         if isinstance(op, ast.Pow):
             return self.power(a, b, left, right, kind)
         if isinstance(op, ast.Div) and not left.kind.is_float and not right.kind.is_float:
@@ -332,7 +354,13 @@ class Expressions(Statements):
             return Num(f"({value.length} != 0)", PY_BOOL)
         if isinstance(value, Maybe):
             inner = self.truth(value.value)
-            text = "" if isinstance(inner, Const) and inner.value else f" and {inner.expr}" if isinstance(inner, Num) else " and False"
+            text = (
+                ""
+                if isinstance(inner, Const) and inner.value
+                else f" and {inner.expr}"
+                if isinstance(inner, Num)
+                else " and False"
+            )
             return Num(f"(not {value.none}{text})", PY_BOOL)
         if isinstance(value, Fam):
             return Num(f"{self.table(np.array([bool(x) for x in value.options]))}[{value.index}]", PY_BOOL)
@@ -403,9 +431,10 @@ class Expressions(Statements):
     def choose(self, test: str, first: tuple, second: tuple) -> Value:
         """One value or the other; each with the lines that compute it."""
         (then, a), (other, b) = first, second
-        from shoal.port.layouts import join
-
         a, b = self.simple(a), self.simple(b)
+        if can_change(a) and can_change(b) and not same_value(a, b):
+            self.decisions.split.add(self.statement)
+            raise Restart
         layout = join(layout_of(a), layout_of(b))
         numbers = isinstance(a, Num | Const) and isinstance(b, Num | Const) and type(layout).__name__ == "NumL"
         if numbers and not then and not other:
@@ -513,7 +542,11 @@ class Expressions(Statements):
 
     def equal_family(self, a: Fam, b: Value) -> Value:
         if isinstance(b, Const):
-            matches = [k for k, x in enumerate(a.options) if same(x, b.value) or (_plain(x) and _plain(b.value) and x == b.value)]
+            matches = [
+                k
+                for k, x in enumerate(a.options)
+                if same(x, b.value) or (_plain(x) and _plain(b.value) and x == b.value)
+            ]
             if not matches:
                 return Const(False)
             if len(matches) == len(a.options):
@@ -527,7 +560,9 @@ class Expressions(Statements):
             for x in [*a.options, *b.options]:
                 if not any(same(x, y) for y in union):
                     union.append(x)
-            numbers = [np.array([next(k for k, y in enumerate(union) if same(x, y)) for x in f.options]) for f in (a, b)]
+            numbers = [
+                np.array([next(k for k, y in enumerate(union) if same(x, y)) for x in f.options]) for f in (a, b)
+            ]
             return Num(f"({self.table(numbers[0])}[{a.index}] == {self.table(numbers[1])}[{b.index}])", PY_BOOL)
         return Const(False)
 
@@ -549,7 +584,13 @@ class Expressions(Statements):
             return Const(a.value is b.value or (isinstance(a.value, enum.Enum | bool) and a.value == b.value))
         for x, y in ((a, b), (b, a)):
             if isinstance(y, Const) and y.value is None:
-                return Num(x.none, PY_BOOL) if isinstance(x, Maybe) else self.equal_family(x, y) if isinstance(x, Fam) else Const(False)
+                return (
+                    Num(x.none, PY_BOOL)
+                    if isinstance(x, Maybe)
+                    else self.equal_family(x, y)
+                    if isinstance(x, Fam)
+                    else Const(False)
+                )
             if isinstance(y, Const) and isinstance(y.value, bool) and isinstance(x, Num):
                 return self.compare(ast.Eq(), x, y) if x.kind.is_bool and x.kind.weak else Const(False)
             if isinstance(x, Fam):
@@ -576,8 +617,6 @@ class Expressions(Statements):
 
     def bounded(self, made: Value) -> Value:
         """A list that grows where that is not sure: with a length of its own."""
-        from shoal.port.layouts import ListL, NumL, join
-
         cap, key = self.decisions.lists[self.site], ("items", self.site)
         layout = self.decisions.layouts.get(key)
         for item in self.items(made):
@@ -737,7 +776,9 @@ class Expressions(Statements):
                 return self.call_function(vars(cls)[name], [receiver, *arguments], named, owner=cls)
         raise Cannot(f"calls super().{name}, which does not exist")
 
-    def call_function(self, function: Any, arguments: list[Value], named: dict[str, Value], owner: type | None = None) -> Value:
+    def call_function(
+        self, function: Any, arguments: list[Value], named: dict[str, Value], owner: type | None = None
+    ) -> Value:
         """Write out a function of the environment's in place of its call."""
         function = inspect.unwrap(function)
         node, file = definition_of(function)
@@ -769,7 +810,14 @@ class Expressions(Statements):
         return names
 
     def enter(
-        self, node: Any, file: str, name: str, scope: dict[str, Any], names: dict[str, Value], owner: type | None, outer: Frame | None
+        self,
+        node: Any,
+        file: str,
+        name: str,
+        scope: dict[str, Any],
+        names: dict[str, Value],
+        owner: type | None,
+        outer: Frame | None,
     ) -> Value:
         key = (*self.frame.key, self.site[1:3], name) if getattr(self, "frame", None) else (name,)
         if len(key) > 60 or sum(part == name for part in key) > 2:

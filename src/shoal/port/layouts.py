@@ -133,7 +133,8 @@ class SeqL:
         return {c: f for k, item in enumerate(self.items) for c, f in item.columns(f"{name}_{k}", dims).items()}
 
     def read(self, name: str, index: Index = ()) -> Value:
-        return Seq([item.read(f"{name}_{k}", index) for k, item in enumerate(self.items)], self.is_list)
+        items = [item.read(f"{name}_{k}", index) for k, item in enumerate(self.items)]
+        return Seq(items, self.is_list, ("column", name, self) if name.startswith("s.") and not index else None, -1)
 
     def export(self, x: Any, name: str) -> dict[str, Any]:
         parts = [item.export(v, f"{name}_{k}") for k, (item, v) in enumerate(zip(self.items, x, strict=True))]
@@ -147,9 +148,7 @@ class DictL:
     items: tuple[tuple[Any, Any], ...]
 
     def columns(self, name: str, dims: tuple[int, ...] = ()) -> Columns:
-        return {
-            c: f for k, (_, item) in enumerate(self.items) for c, f in item.columns(f"{name}_{k}", dims).items()
-        }
+        return {c: f for k, (_, item) in enumerate(self.items) for c, f in item.columns(f"{name}_{k}", dims).items()}
 
     def read(self, name: str, index: Index = ()) -> Value:
         return DictV({key: item.read(f"{name}_{k}", index) for k, (key, item) in enumerate(self.items)}, -1)
@@ -252,8 +251,10 @@ class ObjL:
         return {key: value for part in parts for key, value in part.items()}
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ObjL) and type(self.example) is type(other.example) and (
-            self.attributes == other.attributes
+        return (
+            isinstance(other, ObjL)
+            and type(self.example) is type(other.example)
+            and (self.attributes == other.attributes)
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -378,7 +379,9 @@ def join(a: Any, b: Any) -> Any:
         return _join_either(a, b)
     none_a, none_b = (isinstance(x, ConstL) and x.value is None for x in (a, b))
     if none_a or isinstance(a, MaybeL) or none_b or isinstance(b, MaybeL):
-        inner = [x.inner if isinstance(x, MaybeL) else x for x in (a, b) if not (isinstance(x, ConstL) and x.value is None)]
+        inner = [
+            x.inner if isinstance(x, MaybeL) else x for x in (a, b) if not (isinstance(x, ConstL) and x.value is None)
+        ]
         if any(isinstance(x, OpaqueL) for x in inner):
             return OpaqueL("is None or something that cannot be stored")
         return MaybeL(inner[0] if len(inner) == 1 else join(*inner))
@@ -400,7 +403,9 @@ def join(a: Any, b: Any) -> Any:
         return DictL(tuple((k, join(x, y)) for (k, x), (_, y) in zip(a.items, b.items, strict=True)))
     if isinstance(a, ObjL) and isinstance(b, ObjL) and type(a.example) is type(b.example):
         names = {**a.attributes, **b.attributes}
-        both = {n: join(a.attributes.get(n, b.attributes.get(n)), b.attributes.get(n, a.attributes.get(n))) for n in names}
+        both = {
+            n: join(a.attributes.get(n, b.attributes.get(n)), b.attributes.get(n, a.attributes.get(n))) for n in names
+        }
         return ObjL(both, a.example)
     if isinstance(a, OpaqueL) or isinstance(b, OpaqueL):
         return a if isinstance(a, OpaqueL) else b

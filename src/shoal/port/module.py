@@ -41,10 +41,18 @@ def module_text(source: Source, tables_file: str | None) -> str:
         else:
             lines.append("TABLES = {}")
         for key, table in written.items():
-            numbers = np.array2string(table, separator=", ", threshold=sys.maxsize, floatmode="unique", max_line_width=110)
+            numbers = np.array2string(
+                table, separator=", ", threshold=sys.maxsize, floatmode="unique", max_line_width=110
+            )
             numbers = numbers.replace("inf", "np.inf").replace("nan", "np.nan")
             lines.append(f"TABLES[{key!r}] = np.array(\n    {numbers}, np.{_name(table.dtype)}\n)")
-    return HEAD.format(summary=f"{source.name}: made from a gymnasium.Env.") + "\n".join(lines) + "\n\n" + source.text + "\n"
+    return (
+        HEAD.format(summary=f"{source.name}: made from a gymnasium.Env.")
+        + "\n".join(lines)
+        + "\n\n"
+        + source.text
+        + "\n"
+    )
 
 
 def _name(dtype: np.dtype) -> str:

@@ -71,7 +71,11 @@ class NumpyCalls(Calls):
         return method(arguments, named)
 
     def math_function(self, name: str, *numbers: Num) -> Num:
-        kind = promote(*[n.kind for n in numbers], Kind(np.dtype(np.float16))) if not any(n.kind.weak for n in numbers) else promote(*[n.kind for n in numbers])
+        kind = (
+            promote(*[n.kind for n in numbers], Kind(np.dtype(np.float16)))
+            if not any(n.kind.weak for n in numbers)
+            else promote(*[n.kind for n in numbers])
+        )
         kind = Kind(kind.dtype if kind.is_float and kind.dtype.itemsize >= 4 else FLOAT)
         if all(not n.kind.is_float for n in numbers):
             kind = Kind(FLOAT)
@@ -162,7 +166,9 @@ class NumpyCalls(Calls):
 
     def np_ones_like(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         value = self.array(arguments[0])
-        return self.filled(np.ones(self.known(self.shape(value)), self.dtype(named.get("dtype")) or self.kind(value).dtype))
+        return self.filled(
+            np.ones(self.known(self.shape(value)), self.dtype(named.get("dtype")) or self.kind(value).dtype)
+        )
 
     def np_full_like(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         value = self.array(arguments[0])
@@ -379,7 +385,9 @@ class NumpyCalls(Calls):
         def choose(test: Num, a: Num, b: Num) -> Num:
             kind = promote(a.kind, b.kind) if not (a.kind.is_bool and b.kind.is_bool) else Kind(BOOL)
             truth = self.truth(test)
-            return Num(f"({self.in_kind(a, kind).expr} if {truth.expr} else {self.in_kind(b, kind).expr})", Kind(kind.dtype))
+            return Num(
+                f"({self.in_kind(a, kind).expr} if {truth.expr} else {self.in_kind(b, kind).expr})", Kind(kind.dtype)
+            )
 
         return self.elementwise(choose, arguments)
 
@@ -402,11 +410,20 @@ class NumpyCalls(Calls):
         digits = named.get("decimals", arguments[1] if len(arguments) > 1 else Const(0))
         if not (isinstance(digits, Const) and digits.value == 0):
             scale = literal(10.0 ** int(digits.value))  # type: ignore[attr-defined]
-            return self.elementwise(lambda a: Num(rounded(f"(float(round({rounded(f'({a.expr} * {scale})', a.kind)})) / {scale})", a.kind), a.kind), arguments[:1])
-        return self.elementwise(lambda a: Num(f"float(round({a.expr}))", a.kind) if a.kind.is_float else a, arguments[:1])
+            return self.elementwise(
+                lambda a: Num(
+                    rounded(f"(float(round({rounded(f'({a.expr} * {scale})', a.kind)})) / {scale})", a.kind), a.kind
+                ),
+                arguments[:1],
+            )
+        return self.elementwise(
+            lambda a: Num(f"float(round({a.expr}))", a.kind) if a.kind.is_float else a, arguments[:1]
+        )
 
     def logical(self, arguments: list[Value], word: str) -> Value:
-        return self.elementwise(lambda a, b: Num(f"({self.truth(a).expr} {word} {self.truth(b).expr})", Kind(BOOL)), arguments)
+        return self.elementwise(
+            lambda a, b: Num(f"({self.truth(a).expr} {word} {self.truth(b).expr})", Kind(BOOL)), arguments
+        )
 
     def np_logical_and(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         return self.logical(arguments, "and")
@@ -420,10 +437,14 @@ class NumpyCalls(Calls):
     np_invert = np_logical_not
 
     def np_logical_xor(self, arguments: list[Value], named: dict[str, Value]) -> Value:
-        return self.elementwise(lambda a, b: Num(f"({self.truth(a).expr} != {self.truth(b).expr})", Kind(BOOL)), arguments)
+        return self.elementwise(
+            lambda a, b: Num(f"({self.truth(a).expr} != {self.truth(b).expr})", Kind(BOOL)), arguments
+        )
 
     def np_isnan(self, arguments: list[Value], named: dict[str, Value]) -> Value:
-        return self.elementwise(lambda a: Num(f"({h.expr} != {h.expr})", Kind(BOOL)) if (h := self.hold(a)) else a, arguments)
+        return self.elementwise(
+            lambda a: Num(f"({h.expr} != {h.expr})", Kind(BOOL)) if (h := self.hold(a)) else a, arguments
+        )
 
     def np_isfinite(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         return self.elementwise(lambda a: Num(f"math.isfinite({a.expr})", Kind(BOOL)), arguments)
@@ -432,7 +453,9 @@ class NumpyCalls(Calls):
         return self.elementwise(lambda a: self.unary(ast.USub(), a), arguments)
 
     def scaled(self, arguments: list[Value], factor: float) -> Value:
-        return self.elementwise(lambda a: self.operate(ast.Mult(), a, Num(literal(factor), Kind(FLOAT, True)), True), arguments)
+        return self.elementwise(
+            lambda a: self.operate(ast.Mult(), a, Num(literal(factor), Kind(FLOAT, True)), True), arguments
+        )
 
     def np_deg2rad(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         return self.scaled(arguments, math.pi / 180)
@@ -451,10 +474,20 @@ class NumpyCalls(Calls):
         value = self.array(arguments[0])
         axis = named.get("axis", arguments[1] if len(arguments) > 1 else Const(None))
         if isinstance(axis, Const) and axis.value is None or len(self.shape(value)) == 1:
-            return one(value) if self.shape(value) else one(self.new_cells([self.number(value).expr], (1,), self.kind(value).dtype))
+            return (
+                one(value)
+                if self.shape(value)
+                else one(self.new_cells([self.number(value).expr], (1,), self.kind(value).dtype))
+            )
         if not isinstance(axis, Const) or not isinstance(axis.value, int) or len(self.shape(value)) != 2:
             raise Cannot("reduces an array along several axes", "Write it as a loop.")
-        rows = value if axis.value in (1, -1) else self.transposed(value) if not isinstance(value, Const) else Const(value.value.T)
+        rows = (
+            value
+            if axis.value in (1, -1)
+            else self.transposed(value)
+            if not isinstance(value, Const)
+            else Const(value.value.T)
+        )
         results = [one(row) for row in self.items(rows)]
         return self.new_cells([r.expr for r in results], (len(results),), results[0].kind.dtype)
 
@@ -498,7 +531,12 @@ class NumpyCalls(Calls):
         def product(value: Value) -> Num:
             kind = self.kind(value)
             kind = kind if kind.is_float else Kind(INT)
-            return self.fold(value, "1.0" if kind.is_float else "1", kind, lambda t, x, _: [f"{t} = {rounded(f'{t} * {x.expr}', kind)}"])
+            return self.fold(
+                value,
+                "1.0" if kind.is_float else "1",
+                kind,
+                lambda t, x, _: [f"{t} = {rounded(f'{t} * {x.expr}', kind)}"],
+            )
 
         return self.reduce(arguments, named, product)
 
@@ -533,7 +571,11 @@ class NumpyCalls(Calls):
         if len(self.shape(value)) != 1:
             raise Cannot("sums up along an axis", "Write it as a loop.")
         if isinstance(value, Mem):
-            target = self.copy_mem(value) if value.dtype == kind.dtype else self.elementwise(lambda a: self.cast(a, kind.dtype), [value])
+            target = (
+                self.copy_mem(value)
+                if value.dtype == kind.dtype
+                else self.elementwise(lambda a: self.cast(a, kind.dtype), [value])
+            )
             assert isinstance(target, Mem)
             k, n = self.unique("k"), value.shape[0]
             self.emit(f"for {k} in range(1, {n.expr if isinstance(n, Dyn) else n}):")
@@ -548,7 +590,9 @@ class NumpyCalls(Calls):
 
     def np_diff(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         value = self.array(arguments[0])
-        return self.binary(ast.Sub(), self.subscript(value, [Const(slice(1, None))]), self.subscript(value, [Const(slice(None, -1))]))
+        return self.binary(
+            ast.Sub(), self.subscript(value, [Const(slice(1, None))]), self.subscript(value, [Const(slice(None, -1))])
+        )
 
     def np_dot(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         a, b = self.array(arguments[0]), self.array(arguments[1])
@@ -556,7 +600,9 @@ class NumpyCalls(Calls):
         if 0 in ranks:
             return self.binary(ast.Mult(), a, b)
         rows = [a] if ranks[0] == 1 else self.items(a)
-        columns = [b] if ranks[1] == 1 else self.items(self.transposed(b) if not isinstance(b, Const) else Const(b.value.T))
+        columns = (
+            [b] if ranks[1] == 1 else self.items(self.transposed(b) if not isinstance(b, Const) else Const(b.value.T))
+        )
         cells = [self.inner(row, column) for row in rows for column in columns]
         if ranks == (1, 1):
             return cells[0]
@@ -602,7 +648,10 @@ class NumpyCalls(Calls):
     def near(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         relative = literal(named.get("rtol", Const(1e-5)).value)  # type: ignore[attr-defined]
         absolute = literal(named.get("atol", Const(1e-8)).value)  # type: ignore[attr-defined]
-        return self.elementwise(lambda a, b: Num(f"(abs({a.expr} - {b.expr}) <= {absolute} + {relative} * abs({b.expr}))", Kind(BOOL)), arguments[:2])
+        return self.elementwise(
+            lambda a, b: Num(f"(abs({a.expr} - {b.expr}) <= {absolute} + {relative} * abs({b.expr}))", Kind(BOOL)),
+            arguments[:2],
+        )
 
     def np_isclose(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         return self.near(arguments, named)
@@ -652,7 +701,9 @@ class NumpyCalls(Calls):
         side = named.get("side", arguments[2] if len(arguments) > 2 else Const("left")).value  # type: ignore[attr-defined]
         wanted = self.hold(self.number(arguments[1]))
         symbol = "<" if side == "left" else "<="
-        return self.fold(value, "0", NP_INT, lambda t, x, _: [f"if {x.expr} {symbol} {wanted.expr}:", f"    {t} = {t} + 1"])  # type: ignore[attr-defined]
+        return self.fold(
+            value, "0", NP_INT, lambda t, x, _: [f"if {x.expr} {symbol} {wanted.expr}:", f"    {t} = {t} + 1"]
+        )  # type: ignore[attr-defined]
 
     def np_sort(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         value = self.copy(self.array(arguments[0]))
@@ -695,7 +746,11 @@ class NumpyCalls(Calls):
             dtype = self.dtype(named.get("dtype", arguments[0] if arguments else None)) or FLOAT
             if isinstance(owner, Const):
                 return self.filled(owner.value.astype(dtype))
-            return self.elementwise(lambda a: self.cast(a, dtype), [owner]) if self.shape(owner) else self.cast(self.number(owner), dtype)
+            return (
+                self.elementwise(lambda a: self.cast(a, dtype), [owner])
+                if self.shape(owner)
+                else self.cast(self.number(owner), dtype)
+            )
         if name == "copy":
             return self.np_array([owner], {})
         if name == "item" and not arguments:
@@ -709,7 +764,9 @@ class NumpyCalls(Calls):
         if name in ("flatten", "ravel"):
             return self.reshaped(self.copy(owner) if name == "flatten" else owner, (-1,))
         if name == "reshape":
-            return self.reshaped(owner, self.sizes(arguments[0]) if len(arguments) == 1 else tuple(int(a.value) for a in arguments))  # type: ignore[attr-defined]
+            return self.reshaped(
+                owner, self.sizes(arguments[0]) if len(arguments) == 1 else tuple(int(a.value) for a in arguments)
+            )  # type: ignore[attr-defined]
         if name == "sort" and isinstance(owner, Mem):
             self.sort_memory(owner)
             return Const(None)
@@ -725,7 +782,9 @@ class NumpyCalls(Calls):
             return self.array_method(owner, "item", [], {})
         if isinstance(owner, Mem) and isinstance(owner.shape[0], Dyn):
             return self.make_list([owner], {})
-        items = [self.as_list(item) if self.shape(item) else self.weakened(self.number(item)) for item in self.items(owner)]
+        items = [
+            self.as_list(item) if self.shape(item) else self.weakened(self.number(item)) for item in self.items(owner)
+        ]
         return Seq(items, True, self.site, self.depth)
 
     def weakened(self, number: Num) -> Num:

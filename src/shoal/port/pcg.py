@@ -61,7 +61,10 @@ def words_of(generator: np.random.Generator) -> dict[str, np.generic]:
 def seed_if_new(s, rng):
     """A lane that was never seeded takes its words from the lane's own stream."""
     if s.pcg_inc_lo == 0:
-        s.pcg_hi, s.pcg_lo = (rng.integers(LOW) << 32) | rng.integers(LOW), (rng.integers(LOW) << 32) | rng.integers(LOW)
+        s.pcg_hi, s.pcg_lo = (
+            (rng.integers(LOW) << 32) | rng.integers(LOW),
+            (rng.integers(LOW) << 32) | rng.integers(LOW),
+        )
         s.pcg_inc_hi, s.pcg_inc_lo = INC_HI, INC_LO
         s.pcg_kept, s.pcg_word = False, 0
 
@@ -124,6 +127,17 @@ def below(s, n):
             product = next_half(s) * n
             left = product & LOW
     return (product >> 32) & LOW
+
+
+def up_to(s, most):
+    """Uniform on 0..most below 2**32, as NumPy shuffles: masked bits, drawn again while they are too large."""
+    mask = most
+    for shift in (1, 2, 4, 8, 16):
+        mask |= mask >> shift
+    value = next_half(s) & mask
+    while value > most:
+        value = next_half(s) & mask
+    return value
 
 
 # ---------------------------------------------------------------------- distributions

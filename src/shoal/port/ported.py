@@ -82,7 +82,11 @@ def port(make: Callable[[], gym.Env], tolerance: float = 0.0, announce: bool = T
         warnings.simplefilter("ignore", KernelWarning)  # what looks like a mistake is the original's own way
         proof = prove(make, kernel, source, tolerance)
     factor = measured_factor(make, kernel)
-    last = f", largest difference {proof.ulps:.0f} units in the last place of {proof.where}" if proof.where else ", bit for bit"
+    last = (
+        f", largest difference {proof.ulps:.0f} units in the last place of {proof.where}"
+        if proof.where
+        else ", bit for bit"
+    )
     say(f"{name}: {proof.steps:,} steps of {proof.episodes:,} episodes equal the original's{last} ")
     say(f"({time.perf_counter() - start:.1f} s, {time.process_time() - cpu:.1f} s of CPU)\n")
     made = Ported(

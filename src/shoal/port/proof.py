@@ -43,21 +43,31 @@ class Proof:
 
 
 def prove(
-    make: Callable[[], gym.Env], kernel: type[PortedKernel], source: Source, tolerance: float, steps: int = STEPS
+    make: Callable[[], gym.Env],
+    kernel: type[PortedKernel],
+    source: Source,
+    tolerance: float = 0.0,
+    steps: int = STEPS,
+    compiled: bool = True,
 ) -> Proof:
     """Replay; `PortError` for the first difference beyond what is allowed."""
-    return _Replay(make, kernel, source, tolerance).run(steps)
+    return _Replay(
+        make,
+        KernelBatch(kernel, LANES, autoreset_mode=AutoresetMode.DISABLED, num_threads=1, compiled=compiled),
+        source,
+        tolerance,
+    ).run(steps)
 
 
 class _Replay:
-    def __init__(self, make: Callable[[], gym.Env], kernel: type[PortedKernel], source: Source, tolerance: float) -> None:
+    def __init__(self, make: Callable[[], gym.Env], batch: KernelBatch, source: Source, tolerance: float) -> None:
         self._source, self._tolerance = source, tolerance
         self._ulps = ULPS if source.inexact else 0
         self._envs = [make() for _ in range(LANES)]
         self._twin = make()
         self._bases = [unwrap(env)[0] for env in self._envs]
         self._layout: ObjL = source.layout
-        self._batch = KernelBatch(kernel, LANES, autoreset_mode=AutoresetMode.DISABLED, num_threads=1)
+        self._batch = batch
         self._actions = [actions_of(env.action_space, np.random.default_rng(k)) for k, env in enumerate(self._envs)]
         self._batch.reset(seed=0)  # the whole once, before lanes are reset by themselves
         self._lengths = np.zeros(LANES, np.int64)
@@ -111,7 +121,9 @@ class _Replay:
         try:
             obs, info = self._batch.reset(seed=given if seeded else None, options={"reset_mask": which})
         except KernelError as error:
-            raise PortError(f"The compiled reset of {self._source.name} stops where the original does not: {error}") from error
+            raise PortError(
+                f"The compiled reset of {self._source.name} stops where the original does not: {error}"
+            ) from error
         for lane in lanes:
             own_obs, own_info = results[lane]
             self._lengths[lane] = 0
@@ -125,7 +137,9 @@ class _Replay:
         try:
             obs, reward, terminated, truncated, info = self._batch.step(_stacked(actions, self._batch.action_space))
         except KernelError as error:
-            raise PortError(f"The compiled step of {self._source.name} stops where the original does not: {error}") from error
+            raise PortError(
+                f"The compiled step of {self._source.name} stops where the original does not: {error}"
+            ) from error
         for lane, (own_obs, own_reward, own_terminated, own_truncated, own_info) in enumerate(results):
             self._lengths[lane] += 1
             ended = bool(own_terminated), bool(own_truncated) and not bool(own_terminated)
@@ -177,7 +191,9 @@ class _Replay:
         original = dict(leaf_paths(_as_tree(own_obs, self._source.space)))
         for path, leaf in shown.items():
             own = np.asarray(original[path])
-            self._equal(lane, f"observation{path or ''}", np.asarray(leaf), own.astype(leaf.dtype).reshape(np.shape(leaf)))
+            self._equal(
+                lane, f"observation{path or ''}", np.asarray(leaf), own.astype(leaf.dtype).reshape(np.shape(leaf))
+            )
         final = info.get("final_info") if moment == "step" and "final_info" in info else None
         for key in self._source.infos:
             if key in own_info:

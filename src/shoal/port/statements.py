@@ -19,7 +19,24 @@ import numpy as np
 from shoal.port.code import Code
 from shoal.port.layouts import ConstL, NumL, OpaqueL, join, layout_of, same, tidy
 from shoal.port.refusal import Cannot, Obstacle, Refused, Restart
-from shoal.port.values import Cells, Const, DictV, Dyn, Either, Fam, Kind, Local, Lst, Maybe, Mem, Num, Obj, Opaque, Seq, Value
+from shoal.port.values import (
+    Cells,
+    Const,
+    DictV,
+    Dyn,
+    Either,
+    Fam,
+    Kind,
+    Local,
+    Lst,
+    Maybe,
+    Mem,
+    Num,
+    Obj,
+    Opaque,
+    Seq,
+    Value,
+)
 
 FALLS, NEVER, MAYBE = "falls", "never", "maybe"
 UNROLL = 8
@@ -110,8 +127,16 @@ class Statements(Code):
         rest = list(body)
         while rest:
             statement = rest.pop(0)
-            self.site = (self.frame.key, getattr(statement, "lineno", 0), getattr(statement, "col_offset", 0), len(rest))
+            self.site = (
+                self.frame.key,
+                getattr(statement, "lineno", 0),
+                getattr(statement, "col_offset", 0),
+                len(rest),
+            )
+            self.statement = self.site
             try:
+                if self.site in self.decisions.split:
+                    return self.both_ways(statement, rest)
                 if isinstance(statement, ast.If):
                     status, taken = self.branch(statement, rest)
                     if taken:
@@ -134,6 +159,37 @@ class Statements(Code):
             if status == MAYBE:
                 return self.guard_rest(rest)
         return FALLS
+
+    def both_ways(self, statement: ast.stmt, rest: list[ast.stmt]) -> str:
+        """A choice between two things that can be changed: what follows is written once for each."""
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.IfExp):
+            choice = statement.value
+            ways = [
+                [ast.copy_location(ast.Assign(statement.targets, part), part)] for part in (choice.body, choice.orelse)
+            ]
+            test_node = choice.test
+        elif isinstance(statement, ast.If):
+            ways, test_node = [list(statement.body), list(statement.orelse)], statement.test
+        else:
+            raise Cannot(
+                "chooses between two things that can be changed", "Choose with `if`, and change each in its own branch."
+            )
+        test = self.truth(self.value(test_node))
+        assert isinstance(test, Num)
+        before, variants = dict(self.frame.names), dict(self.variants)
+        blocks, statuses, names = [], [], []
+        for way in ways:
+            self.frame.names, self.variants = dict(before), dict(variants)
+            with self.block() as lines:
+                statuses.append(self.execute([*way, *rest]))
+            blocks.append(lines)
+            names.append(self.frame.names)
+        if statuses.count(NEVER) == 0:
+            self.merge(before, (blocks[0], names[0]), (blocks[1], names[1]))
+        elif statuses[0] == NEVER:
+            self.frame.names = names[1]
+        self.write_if(test.expr, *blocks)
+        return NEVER if statuses == [NEVER, NEVER] else MAYBE if MAYBE in statuses else FALLS
 
     def refusal(self, node: ast.AST, cannot: Cannot) -> Refused:
         construct = "the value" if isinstance(node, Bind) else ast.unparse(node).partition("\n")[0]
@@ -167,6 +223,7 @@ class Statements(Code):
             chosen = node.body if test.value else node.orelse
             rest[:0] = chosen
             return FALLS, False
+        site = self.statement
         before, variants = dict(self.frame.names), dict(self.variants)
         with self.block() as then:
             status_then = self.execute(node.body)
@@ -177,7 +234,9 @@ class Statements(Code):
         names_other, variants_other = self.frame.names, self.variants
         leaves = NEVER in (status_then, status_other)
         if leaves and not self.loops:  # the rest belongs to the branch that goes on
-            return self.rest_inside(test.expr, (then, names_then, variants_then, status_then), (other, status_other), rest)
+            return self.rest_inside(
+                test.expr, (then, names_then, variants_then, status_then), (other, status_other), rest
+            )
         if status_then == NEVER or status_other == NEVER:
             goes_on = names_other if status_then == NEVER else names_then
             self.variants = variants_other if status_then == NEVER else variants_then
@@ -185,6 +244,7 @@ class Statements(Code):
             self.write_if(test.expr, then, other)
             both = status_then == status_other == NEVER
             return (NEVER if both else MAYBE if MAYBE in (status_then, status_other) else FALLS), False
+        self.statement = site
         self.merge(before, (then, names_then), (other, names_other))
         self.variants = {k: v for k, v in variants_then.items() if variants_other.get(k) == v}
         self.write_if(test.expr, then, other)
@@ -228,6 +288,9 @@ class Statements(Code):
             if a is None or b is None or same_value(a, b):
                 merged[name] = a if a is not None else b  # type: ignore[assignment]
                 continue
+            if can_change(a) and can_change(b) and type(a) is type(b):
+                self.decisions.split.add(self.statement)
+                raise Restart
             try:
                 layout = join(layout_of(a), layout_of(b))
             except Cannot as cannot:
@@ -373,7 +436,12 @@ class Statements(Code):
 
     def begin_loop(self, nodes: list[ast.stmt]) -> Loop:
         """Names that a loop changes become variables before it."""
-        changed = {n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        changed = {
+            n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        }
+        for node in nodes:  # the loop's own names are set at the beginning of every turn
+            if isinstance(node, ast.For):
+                changed -= {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
         carried: dict[str, Any] = {}
         for name in sorted(changed & self.frame.names.keys()):
             value = self.frame.names[name]
@@ -566,6 +634,7 @@ class Statements(Code):
             self.assign(part.value if isinstance(part, ast.Starred) else part, item)
 
     def assign_name(self, name: str, value: Value) -> None:
+        value = self.simple(value)
         if isinstance(value, Num):
             variable = self.variable(name)
             if value.expr != variable:
@@ -608,8 +677,10 @@ class Statements(Code):
         path = base.removeprefix("s.")
         value = self.realise(value) if isinstance(value, Fam) and not _takes_fam(layout) else value
         wanted = layout_of(value)
-        both = layout if isinstance(layout, ConstL) and isinstance(value, Const) and same(layout.value, value.value) else (
-            join(as_column(layout), wanted)
+        both = (
+            layout
+            if isinstance(layout, ConstL) and isinstance(value, Const) and same(layout.value, value.value)
+            else (join(as_column(layout), wanted))
         )
         if both != layout and not (isinstance(layout, ConstL) and isinstance(value, Const) and both == layout):
             self.decisions.layouts["attribute", path] = both
@@ -628,6 +699,15 @@ class Turn(ast.stmt):
         super().__init__()
         self.loop, self.item, self.stop = loop, item, stop
         ast.copy_location(self, loop)
+
+
+def can_change(value: Value) -> bool:
+    """Whether this is the state's own list, array or object, which others would see change."""
+    if isinstance(value, Mem):
+        return value.base.startswith("s.") and value.writable
+    if isinstance(value, Cells):
+        return value.owned and value.exprs[0].startswith("s.")
+    return isinstance(value, Lst | Obj) and str(value.base).startswith("s.")
 
 
 def as_column(layout: Any) -> Any:
@@ -743,7 +823,9 @@ def _assigns(body: list[ast.stmt], target: ast.expr) -> bool:
     if not isinstance(target, ast.Name):
         return True
     return any(
-        isinstance(n, ast.Name) and n.id == target.id and isinstance(n.ctx, ast.Store) for s in body for n in ast.walk(s)
+        isinstance(n, ast.Name) and n.id == target.id and isinstance(n.ctx, ast.Store)
+        for s in body
+        for n in ast.walk(s)
     )
 
 

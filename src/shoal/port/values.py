@@ -18,6 +18,10 @@ from shoal.port.refusal import Cannot
 BOOL, INT, FLOAT, F32 = np.dtype(np.bool_), np.dtype(np.int64), np.dtype(np.float64), np.dtype(np.float32)
 
 
+TEXT = "is text"
+"""Why something is opaque: strings that are put together are for people to read."""
+
+
 @dataclass(frozen=True)
 class Kind:
     """The type of a number."""

@@ -91,14 +91,18 @@ def _play(env: gym.Env) -> Iterator[dict[str, Any]]:
         try:
             _, info = env.reset(seed=episode)
         except Exception as error:
-            raise PortError(f"{type(env.unwrapped).__name__}.reset(seed={episode}) raises {type(error).__name__}: {error}.") from error
+            raise PortError(
+                f"{type(env.unwrapped).__name__}.reset(seed={episode}) raises {type(error).__name__}: {error}."
+            ) from error
         yield info
         ended = False
         while not ended and steps < STEPS * (episode + 1) / EPISODES + 50:
             try:
                 _, _, terminated, truncated, info = env.step(next(actions))
             except Exception as error:
-                raise PortError(f"{type(env.unwrapped).__name__}.step raises {type(error).__name__}: {error}.") from error
+                raise PortError(
+                    f"{type(env.unwrapped).__name__}.step raises {type(error).__name__}: {error}."
+                ) from error
             ended = bool(terminated or truncated)
             steps += 1
             yield info
@@ -121,10 +125,27 @@ def _copied(x: Any) -> Any:
 def is_helper(x: Any) -> bool:
     """Whether `x` is an object of somebody's class, to be flattened into its attributes."""
     cls = type(x)
-    if isinstance(x, gym.Env | gym.Space | np.generic | np.ndarray | enum.Enum | type | types.ModuleType) or callable(x) and not hasattr(x, "__dict__"):
+    if (
+        isinstance(x, gym.Env | gym.Space | np.generic | np.ndarray | enum.Enum | type | types.ModuleType)
+        or callable(x)
+        and not hasattr(x, "__dict__")
+    ):
         return False
-    foreign = cls.__module__.split(".")[0] in ("builtins", "numpy", "gymnasium", "collections", "pygame", "random", "logging", "threading")
-    return hasattr(x, "__dict__") and not foreign and not isinstance(x, tuple | list | dict | types.FunctionType | types.MethodType)
+    foreign = cls.__module__.split(".")[0] in (
+        "builtins",
+        "numpy",
+        "gymnasium",
+        "collections",
+        "pygame",
+        "random",
+        "logging",
+        "threading",
+    )
+    return (
+        hasattr(x, "__dict__")
+        and not foreign
+        and not isinstance(x, tuple | list | dict | types.FunctionType | types.MethodType)
+    )
 
 
 def _seen_object(layout: ObjL | None, x: Any, depth: int) -> ObjL:

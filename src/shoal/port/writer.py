@@ -53,7 +53,16 @@ def translate(watched: Watched, name: str) -> Source:
             return Writer(watched, decisions).source(name)
         except Restart:
             continue
-    raise Refused(Obstacle(inspect.getsourcefile(type(watched.env)) or "?", 0, name, "the class", "does not settle on types for its variables", "Give every variable and attribute one type."))
+    raise Refused(
+        Obstacle(
+            inspect.getsourcefile(type(watched.env)) or "?",
+            0,
+            name,
+            "the class",
+            "does not settle on types for its variables",
+            "Give every variable and attribute one type.",
+        )
+    )
 
 
 class Writer(Draws):
@@ -80,13 +89,17 @@ class Writer(Draws):
         layout = decided if decided is not None else layout
         if isinstance(layout, ObjL):
             stem = f"{name}_" if name else ""
-            return ObjL({a: self._settled(item, stem + tidy(a)) for a, item in layout.attributes.items()}, layout.example)
+            return ObjL(
+                {a: self._settled(item, stem + tidy(a)) for a, item in layout.attributes.items()}, layout.example
+            )
         if isinstance(layout, ArrL):
             return replace(layout, memory=layout.memory or name in self.decisions.columns_in_memory)
         if isinstance(layout, MaybeL):
             return MaybeL(self._settled(layout.inner, name))
         if isinstance(layout, SeqL):
-            return replace(layout, items=tuple(self._settled(item, f"{name}_{k}") for k, item in enumerate(layout.items)))
+            return replace(
+                layout, items=tuple(self._settled(item, f"{name}_{k}") for k, item in enumerate(layout.items))
+            )
         if isinstance(layout, DictL):
             return DictL(tuple((key, self._settled(item, f"{name}_{k}")) for k, (key, item) in enumerate(layout.items)))
         if isinstance(layout, VarL):
@@ -135,7 +148,9 @@ class Writer(Draws):
             self.variants = {base: k}
             with self.block(dynamic=False) as lines:
                 info = once(env)
-            self.emit_block(f"if {base}_is == {k}:" if k < count - 1 else f"else:  # {base}_is == {k}", lines) if count > 1 else self.lines.extend(lines)
+            self.emit_block(
+                f"if {base}_is == {k}:" if k < count - 1 else f"else:  # {base}_is == {k}", lines
+            ) if count > 1 else self.lines.extend(lines)
         return self.lines, info
 
     def _name_of(self, base: str) -> str:
@@ -151,7 +166,14 @@ class Writer(Draws):
         except Cannot as cannot:
             function = vars(owner)[name]
             raise Refused(
-                Obstacle(inspect.getsourcefile(function) or "?", function.__code__.co_firstlineno, name, f"def {name}", cannot.reason, cannot.instead)
+                Obstacle(
+                    inspect.getsourcefile(function) or "?",
+                    function.__code__.co_firstlineno,
+                    name,
+                    f"def {name}",
+                    cannot.reason,
+                    cannot.instead,
+                )
             ) from None
 
     def reset_once(self, env: Obj) -> Any:
@@ -192,10 +214,24 @@ class Writer(Draws):
             return action()
         except Cannot as cannot:
             function = getattr(type(self.watched.env), name)
-            last = max((n.lineno for n in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(function)))) if isinstance(n, ast.Return)), default=1)
+            last = max(
+                (
+                    n.lineno
+                    for n in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(function))))
+                    if isinstance(n, ast.Return)
+                ),
+                default=1,
+            )
             line = function.__code__.co_firstlineno + last - 1
             raise Refused(
-                Obstacle(inspect.getsourcefile(function) or "?", line, function.__qualname__, f"what {name} returns", cannot.reason, cannot.instead)
+                Obstacle(
+                    inspect.getsourcefile(function) or "?",
+                    line,
+                    function.__qualname__,
+                    f"what {name} returns",
+                    cannot.reason,
+                    cannot.instead,
+                )
             ) from None
 
     def action(self, space: gym.Space, expr: str) -> Value:
@@ -233,7 +269,11 @@ class Writer(Draws):
             return
         layout = self.obs_layout(space, name)
         if isinstance(layout, NumL):
-            number = self.cast(self.number(value), layout.kind.dtype) if not isinstance(space, gym.spaces.Discrete) else self.number(value)
+            number = (
+                self.cast(self.number(value), layout.kind.dtype)
+                if not isinstance(space, gym.spaces.Discrete)
+                else self.number(value)
+            )
             self.write(layout, f"s.{name}", Num(number.expr, layout.kind))
         else:
             self.write(layout, f"s.{name}", self.array(value, layout.dtype))
@@ -243,15 +283,23 @@ class Writer(Draws):
         if isinstance(space, gym.spaces.Discrete):
             return NumL(Kind(INT))
         if not isinstance(space, gym.spaces.Box | gym.spaces.MultiDiscrete | gym.spaces.MultiBinary):
-            raise Cannot(f"observes a {type(space).__name__}", "Use Box, Discrete, MultiDiscrete, MultiBinary, Dict or Tuple.")
+            raise Cannot(
+                f"observes a {type(space).__name__}", "Use Box, Discrete, MultiDiscrete, MultiBinary, Dict or Tuple."
+            )
         dtype, shape = np.dtype(space.dtype), space.shape
         return ArrL(shape, dtype, int(np.prod(shape)) > 16) if shape else NumL(Kind(dtype))
 
     def observe_lines(self, space: gym.Space, name: str, out: str) -> list[str]:
         if isinstance(space, gym.spaces.Dict):
-            return [line for key, sub in space.items() for line in self.observe_lines(sub, f"{name}_{key}", f"{out}.{key}")]
+            return [
+                line for key, sub in space.items() for line in self.observe_lines(sub, f"{name}_{key}", f"{out}.{key}")
+            ]
         if isinstance(space, gym.spaces.Tuple):
-            return [line for k, sub in enumerate(space.spaces) for line in self.observe_lines(sub, f"{name}_{k}", f"{out}[{k}]")]
+            return [
+                line
+                for k, sub in enumerate(space.spaces)
+                for line in self.observe_lines(sub, f"{name}_{k}", f"{out}[{k}]")
+            ]
         layout = self.obs_layout(space, name)
         if isinstance(layout, NumL):
             return [f"{out}[0] = s.{name}"]
@@ -274,7 +322,12 @@ class Writer(Draws):
         for key, value in info.items.items():
             value = self.simple(value)
             layout = layout_of(value)
-            usable = isinstance(key, str) and key.isidentifier() and not keyword.iskeyword(key) and not hasattr(np.record, key)
+            usable = (
+                isinstance(key, str)
+                and key.isidentifier()
+                and not keyword.iskeyword(key)
+                and not hasattr(np.record, key)
+            )
             if isinstance(value, Seq) and all(isinstance(layout_of(i), NumL) for i in value.items) and value.items:
                 value = self.array(value)
                 layout = layout_of(value)
@@ -294,7 +347,9 @@ class Writer(Draws):
             shapes = {layout.shape if isinstance(layout, ArrL) else () for layout in layouts}
             if len(shapes) > 1:
                 raise Cannot(f"gives the info {key!r} in several shapes", "Give it one shape.")
-            dtype = np.result_type(*[layout.dtype if isinstance(layout, ArrL) else layout.kind.dtype for layout in layouts])
+            dtype = np.result_type(
+                *[layout.dtype if isinstance(layout, ArrL) else layout.kind.dtype for layout in layouts]
+            )
             found[key] = (dtype, shapes.pop())
             self.columns[f"info_{key}"] = found[key]
         return found
@@ -312,7 +367,11 @@ class Writer(Draws):
                     continue
         lines = []
         for column, (dtype, shape) in self.layout.columns("").items():
-            if _is_set_first(column, reset) or column not in values or np.asarray(values[column]).dtype.kind not in "biuf":
+            if (
+                _is_set_first(column, reset)
+                or column not in values
+                or np.asarray(values[column]).dtype.kind not in "biuf"
+            ):
                 continue
             value = np.asarray(values[column]).astype(dtype)
             if not value.any():
@@ -320,7 +379,9 @@ class Writer(Draws):
             if not shape:
                 lines.append(f"    s.{column} = {literal(value[()])}")
             else:
-                lines.append(f"    s.{column}[:] = {self.table(value, 'first')}" if value.ndim == 1 else f"    s.{column}[:] = 0")
+                lines.append(
+                    f"    s.{column}[:] = {self.table(value, 'first')}" if value.ndim == 1 else f"    s.{column}[:] = 0"
+                )
         if not lines:
             return []
         self.columns["started"] = (np.dtype(np.bool_), ())
@@ -450,8 +511,12 @@ def space_text(space: gym.Space) -> str:
     if isinstance(space, gym.spaces.Tuple):
         return f"gym.spaces.Tuple(({''.join(space_text(sub) + ', ' for sub in space.spaces)}))"
     if isinstance(space, gym.spaces.Box):
-        return f"gym.spaces.Box({_bound(space.low)}, {_bound(space.high)}, {space.shape}, np.{_dtype_name(space.dtype)})"
-    raise Cannot(f"has a space of type {type(space).__name__}", "Use Box, Discrete, MultiDiscrete, MultiBinary, Dict or Tuple.")
+        return (
+            f"gym.spaces.Box({_bound(space.low)}, {_bound(space.high)}, {space.shape}, np.{_dtype_name(space.dtype)})"
+        )
+    raise Cannot(
+        f"has a space of type {type(space).__name__}", "Use Box, Discrete, MultiDiscrete, MultiBinary, Dict or Tuple."
+    )
 
 
 def _dtype_name(dtype: Any) -> str:
