@@ -92,7 +92,7 @@ def load_compiled(
         first()
     try:
         cached.compile(signatures)
-    except numba.core.errors.NumbaError as error:
+    except Exception as error:  # Numba's own, and whatever else it stumbles over
         raise explain(error, kernel, functions.files) from None
     return cached.module, functions.files
 
@@ -205,6 +205,8 @@ def _short_reason(text: str) -> str:
     plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
     lines = [line.strip() for line in plain.splitlines() if line.strip()]
     unknown = re.search(r"No implementation of function Function\(<[a-z-]+ (?:function )?'?([\w.]+)", plain)
+    if unknown and unknown.group(1) in ("getitem", "setitem", "static_getitem", "static_setitem"):
+        return "this cannot have an index, or not this one: arrays and tuples of numbers of one type can"
     if unknown:
         return f"{unknown.group(1)}() cannot be used in a kernel, or not with these arguments"
     telling = (line for words in _TELLING for line in lines if words in line)

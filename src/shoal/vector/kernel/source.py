@@ -24,11 +24,12 @@ from numba.core.dispatcher import Dispatcher
 
 from shoal.errors import KernelError
 from shoal.jit import LEAN, inner
+from shoal.vector.kernel.fill import fill
 from shoal.vector.kernel.forms import type_names
 from shoal.vector.kernel.kernel import Kernel
 from shoal.vector.kernel.numbers import MATH, as_python, widen
 from shoal.vector.kernel.reach import Reach, lookup, where
-from shoal.vector.kernel.rewrite import Build, Rewriter, fill
+from shoal.vector.kernel.rewrite import Build, Rewriter
 from shoal.vector.kernel.scratch import scratch
 
 LARGEST_CONSTANT = 2**16  # bytes of a global table: what is larger takes long to compile
