@@ -56,8 +56,8 @@ class Snake(Kernel):
         for r in range(N):
             for c in range(N):
                 out[0, r, c] = s.board[r, c]
-                out[1, r, c] = r == s.r and c == s.c
-                out[2, r, c] = r * N + c == s.food
+        out[1, s.r, s.c] = 1
+        out[2, s.food // N, s.food % N] = 1
 
 
 def place_food(s, rng):

@@ -5,7 +5,6 @@ What is compiled is kept on disk by `shoal.jit.cache`; what goes wrong is told w
 
 from __future__ import annotations
 
-import functools
 import linecache
 import math
 import re
@@ -29,7 +28,7 @@ from shoal.vector.kernel.lane import Disjoint, fields_of, flatten, lane_maker, r
 from shoal.vector.kernel.params import LaneParams
 from shoal.vector.kernel.reach import Reach, where
 from shoal.vector.kernel.rewrite import Build
-from shoal.vector.kernel.source import SourceSet, compile_wrap
+from shoal.vector.kernel.source import SourceSet, compile_at_once, compile_wrap
 
 # Numba asks for the width of the elements of an array in a record, and has none for bools (one byte)
 numba.types.Boolean.bitwidth = 8  # type: ignore[attr-defined]
@@ -46,8 +45,8 @@ _TELLING = (
     "Untyped global",
     "has no attribute",
 )
-COLUMNS_INLINE_BYTES = 8000  # bytecode of functions to be inlined: a loop that calls one computes a lane at a time
 BLOCK_BYTES = 32 * 1024  # of lanes and their observations in a block: about a first cache
+SMALL_BLOCK_BYTES = 12 * 1024  # where lanes are small records, which are still nearer when they are observed
 _DRIVER = "<driver of "
 _FUNCTIONS = ("reset", "step", "observe", "mask", "inform")
 
@@ -79,7 +78,7 @@ def load_compiled(
 
     `first()` is called before compiling, if there is no compiled code yet.
     """
-    wrap = functools.partial(compile_wrap, inline_bytes=COLUMNS_INLINE_BYTES) if in_columns else compile_wrap
+    wrap = compile_at_once if in_columns else compile_wrap  # a loop that calls a function computes a lane at a time
     functions = SourceSet(Build(compiled=True, checked=checked), wrap, kernel)
     bound_text, readers = bound_source(signatures["run"])
     namespace = {**_namespace(kernel, functions, row_maker), **readers, "jit": compile_wrap, "jit_apart": inner(**LEAN)}
@@ -126,7 +125,9 @@ def _shape(kernel: Kernel, params: LaneParams, in_columns: bool) -> Shape:
     columns = (kernel.state.names or ()) if in_columns else ()
     has_mask, has_info = kernel.function("mask") is not None, kernel.info is not None
     observed = sum(np.dtype(part.dtype).itemsize * size_of(part) for part in leaf_spaces(kernel.observation_space))
-    block = min(max(BLOCK_BYTES // (kernel.state.itemsize + BOOK.itemsize + observed), 1), 1024)
+    size = kernel.state.itemsize + BOOK.itemsize + observed
+    is_small = not in_columns and 16 * size <= SMALL_BLOCK_BYTES
+    block = min(max((SMALL_BLOCK_BYTES if is_small else BLOCK_BYTES) // size, 1), 1024)
     action_space = packed_space(kernel.action_space)
     return Shape(kernel.observation_space, action_space, columns, block, has_mask, has_info, params.shape)
 

@@ -14,6 +14,7 @@ The checked build tests indices that are read, divisions, shifts, and whether nu
 from __future__ import annotations
 
 import ast
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -192,6 +193,27 @@ class Rewriter(ast.NodeTransformer):
         if isinstance(node.op, ast.USub) and not self._build.compiled and not isinstance(node.operand, ast.Constant):
             return ast.copy_location(_call("USub", node.operand), node)
         return node
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        """`a < b and c < d` without a jump where nothing is lost by computing both: a loop then vectorises."""
+        is_plain = self._build.compiled and all(map(_is_plain_test, node.values))
+        self.generic_visit(node)
+        if not is_plain:
+            return node
+        op = ast.BitAnd() if isinstance(node.op, ast.And) else ast.BitOr()
+        return functools.reduce(lambda a, b: ast.copy_location(ast.BinOp(a, op, b), node), node.values)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        is_plain = self._build.compiled and len(node.ops) > 1 and _is_plain_test(node)
+        self.generic_visit(node)
+        if not is_plain:
+            return node
+        sides = [node.left, *node.comparators]
+        pairs = [
+            ast.copy_location(ast.Compare(left, [op], [right]), node)
+            for left, op, right in zip(sides, node.ops, sides[1:], strict=False)
+        ]
+        return functools.reduce(lambda a, b: ast.copy_location(ast.BinOp(a, ast.BitAnd(), b), node), pairs)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         array = self._array_method(node)
@@ -452,6 +474,28 @@ def _is_simple(node: ast.expr) -> bool:
     if isinstance(node, ast.Tuple):
         return all(map(_is_simple, node.elts))
     return isinstance(node, ast.Name | ast.Constant)
+
+
+def _is_plain_test(node: ast.expr) -> bool:
+    """Whether this is true or false, and computed in no time and without anything that could go wrong."""
+    if isinstance(node, ast.BoolOp):
+        return all(map(_is_plain_test, node.values))
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return _is_plain_test(node.operand)
+    if not isinstance(node, ast.Compare) or any(isinstance(op, ast.In | ast.NotIn) for op in node.ops):
+        return False
+    return all(map(_is_plain_number, [node.left, *node.comparators]))
+
+
+def _is_plain_number(node: ast.expr) -> bool:
+    if isinstance(node, ast.BinOp):
+        is_simple = isinstance(node.op, ast.Add | ast.Sub | ast.Mult)
+        return is_simple and _is_plain_number(node.left) and _is_plain_number(node.right)
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.op, ast.USub) and _is_plain_number(node.operand)
+    return isinstance(node, ast.Name | ast.Constant) or (
+        isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    )
 
 
 def _is_nonzero(node: ast.expr) -> bool:
