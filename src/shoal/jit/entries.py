@@ -11,6 +11,7 @@ import numba
 from numba.core.dispatcher import Dispatcher
 
 from shoal.jit.cache import CachedModule
+from shoal.jit.library import Part
 
 # without reference counting (`_nrt`) a view of a row costs nothing; the price is that nothing can be allocated
 LEAN: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
@@ -19,7 +20,7 @@ _NO_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": 
 
 def inner(**options: Any) -> Callable[[Callable], Dispatcher]:
     """Decorator of functions that only compiled code calls: wrappers for Python would only take time to compile."""
-    return numba.njit(**{"nogil": True, **_NO_WRAPPERS, **options})
+    return numba.njit(**{"nogil": True, "pipeline_class": Part, **_NO_WRAPPERS, **options})
 
 
 class Entry:

@@ -14,9 +14,9 @@ pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="no C compil
 
 @pytest.mark.parametrize("columns", [False, True])
 def test_the_c_loops_and_the_kernel_give_the_same_trajectories(columns):
-    from shoal.bench.step.c_loop import CartPoleInC
+    from shoal.bench.step.c_loop import cartpole_in_c
 
-    ours, theirs = shoal.make("cartpole", 16), CartPoleInC(16, seed=0, columns=columns)
+    ours, theirs = shoal.make("cartpole", 16), cartpole_in_c(16, seed=0, columns=columns)
     obs, _ = ours.reset(seed=0)
     np.testing.assert_array_equal(obs, theirs.arrays["obs"])
     rng, ended = np.random.default_rng(0), 0
@@ -38,7 +38,33 @@ def test_the_c_loops_and_the_kernel_give_the_same_trajectories(columns):
 
 @pytest.mark.parametrize("columns", [False, True])
 def test_the_c_loops_refuse_what_is_no_action(columns):
-    from shoal.bench.step.c_loop import CartPoleInC
+    from shoal.bench.step.c_loop import cartpole_in_c
 
     with pytest.raises(ValueError, match="lane 2"):
-        CartPoleInC(4, columns=columns).step(np.array([0, 1, 2, 0]))
+        cartpole_in_c(4, columns=columns).step(np.array([0, 1, 2, 0]))
+
+
+@pytest.mark.parametrize("name", ["Snake", "Twenty48"])
+def test_the_boards_in_c_and_the_kernels_give_the_same_trajectories(name):
+    from shoal.bench.step import boards
+    from shoal.bench.step.c_loop import board_in_c
+
+    kernel = getattr(boards, name)
+    ours, theirs = shoal.make(kernel, 16), board_in_c(kernel, 16)
+    obs, info = ours.reset(seed=0)
+    rng, ended = np.random.default_rng(0), 0
+    for _ in range(300):
+        np.testing.assert_array_equal(obs, theirs.arrays["obs"])
+        np.testing.assert_array_equal(info.get("action_mask", False), theirs.arrays["action_mask"])
+        np.testing.assert_array_equal(ours.lane_state["board"], theirs.arrays["lanes"]["board"])
+        action = rng.integers(0, 4, 16)
+        obs, reward, terminated, truncated, info = ours.step(action)
+        theirs.step(action)
+        for key, value in (("reward", reward), ("terminated", terminated), ("truncated", truncated)):
+            np.testing.assert_array_equal(value, theirs.arrays[key])
+        if "episode" in info:
+            done = info["_episode"]
+            ended += done.sum()
+            np.testing.assert_array_equal(info["episode"]["r"][done], theirs.arrays["episode"][done, 0])
+            np.testing.assert_array_equal(info["final_obs"][done], theirs.arrays["final_obs"][done])
+    assert ended > 15

@@ -182,7 +182,7 @@ BEFORE_COMPILING = {
     "a field of info": ({"more": INFORM.format("out.skore = 1.0")}, ["Toy.inform", "out has no 'skore'", "'score'"]),
     "a number beyond 64 bits": ({"step": "s.x = 0x1_0000_0000_0000_0000 & s.t"}, ["Toy.step", "64 bits"]),
     "a string": ({"step": "if s.t > 9999:\n    s.x = 'abc'"}, ["Toy.step", "the string 'abc'"]),
-    "None": ({"step": "y = None\nif s.t > 3:\n    y = 1.0\ns.x = y"}, ["Toy.step", "None is stored in an f32"]),
+    "None": ({"step": "y = None\nif s.t > 3:\n    y = 1.0\ns.x = y"}, ["Toy.step", "None cannot be used"]),
     "a walrus": ({"step": "if (y := s.t) > 3:\n    s.x = y"}, ["Toy.step", "`:=`"]),
     "a builtin": ({"step": "if s.t > 9999:\n    open(3)"}, ["Toy.step", "open() cannot be used"]),
     "a function of NumPy": ({"step": "if s.t > 9999:\n    s.x = np.sinh2(s.x)"}, ["Toy.step", "np.sinh2", "not exist"]),
@@ -207,6 +207,91 @@ BEFORE_COMPILING = {
     "state that is a dict": ({"declare": "state = {'x': f32}"}, ["Toy.state", "record(name=type"]),
     "spaces that are none": ({"declare": "observation_space = (3,)"}, ["observation_space", "gymnasium"]),
     "an action space without arrays": ({"declare": "action_space = gym.spaces.Text(3)"}, ["action", "Text"]),
+    # whole arrays, and what would make new ones
+    "np.zeros": ({"step": "a = np.zeros(3)\ns.x = a[0]"}, ["Toy.step", "np.zeros", "scratch"]),
+    "np.zeros in a late branch": ({"step": "if s.t > 9999:\n    s.x = np.zeros(3)[0]"}, ["Toy.step", "np.zeros"]),
+    "np.clip": ({"step": "s.x = np.clip(s.x, 0.0, 1.0)"}, ["Toy.step", "min(max(x, low), high)"]),
+    "np.linalg": ({"step": "if s.t > 9999:\n    s.x = np.linalg.norm(s.speed)"}, ["Toy.step", "np.linalg"]),
+    "np.roll": ({"step": "s.speed[:] = np.roll(s.speed, 1)"}, ["Toy.step", "np.roll"]),
+    "np.abs of an array": ({"step": "s.x = np.abs(s.speed)[0]"}, ["np.abs(s.speed)", "shape (3,)", "loop"]),
+    "abs of an array": ({"step": "s.x = abs(s.speed)"}, ["abs(s.speed)", "loop"]),
+    "minus an array": ({"step": "s.speed[:] = -s.speed"}, ["s.speed is an array", "loop"]),
+    "adding to an array": ({"step": "s.speed[:] += 1.0"}, ["is an array of shape (3,)", "loop"]),
+    "a part of an array": ({"step": "if s.t > 9999:\n    s.x = (s.speed[:2] + 1.0)[0]"}, ["shape (2,)", "loop"]),
+    "a copy": ({"step": "b = s.board.copy()\ns.x = b[0, 0]"}, ["s.board.copy", "new arrays"]),
+    "append": ({"step": "s.speed.append(1.0)"}, ["s.speed.append", "fixed size"]),
+    "fill": ({"step": "s.speed.fill(0.0)"}, ["s.speed.fill", "a[:] = value"]),
+    "a sum over an axis": ({"step": "s.x = s.board.sum(axis=0)[0]"}, ["s.board.sum(...)", "all elements"]),
+    "sorted": ({"step": "s.x = sorted(s.speed)[0]"}, ["sorted() cannot be used"]),
+    "a key of min": ({"step": "s.x = min(s.speed, key=abs)"}, ["min(..., key=...)"]),
+    "the length of a number": ({"step": "s.x = len(s.t)"}, ["s.t is a single number"]),
+    "an ellipsis": ({"observe": "out[...] = s.x"}, ["Toy.observe", "out[:]"]),
+    "onto itself, reversed": ({"step": "s.speed[:] = s.speed[::-1]"}, ["onto itself", "loop"]),
+    "an array into a number": ({"step": "if s.t > 9999:\n    s.x = s.speed"}, ["s.x is a single number", "shape (3,)"]),
+    "two numbers into one": ({"step": "if s.t > 9999:\n    s.x = (1, 2)"}, ["s.x is a single number", "(1, 2)"]),
+    "a row outside": ({"step": "s.board[s.t] = 1"}, ["Toy.step", "index 5 is out of bounds", "axis 0"]),
+    "a column outside": ({"step": "s.board[:, s.t] = 1"}, ["Toy.step", "index 5 is out of bounds", "axis 1"]),
+    "a truth value as index": ({"step": "s.speed[s.alive] = 2.0"}, ["Toy.step", "truth value", "int(...)"]),
+    "an array of the module": (
+        {"header": "MOVES = np.array([1, 2, 3])", "step": "MOVES[0] = 3"},
+        ["Toy.step", "writes to MOVES", "constant"],
+    ),
+    # variables, loops, and functions of math
+    "no value yet": ({"step": "if s.t > 9999:\n    s.x = y\n    y = 1.0"}, ["Toy.step", "'y' may have no value"]),
+    "no value on some ways": (
+        {"step": "if s.t > 9999:\n    y = 1.0\nif s.t > 9998:\n    s.x = y"},
+        ["Toy.step", "'y' may have no value", "beforehand"],
+    ),
+    "a loop without an end": ({"step": "while True:\n    s.x += 1.0"}, ["Toy.step", "never ends"]),
+    "is": ({"step": "if s.t is 3:\n    s.x = 1.0"}, ["Toy.step", "`is`", "=="]),
+    "math.dist": ({"step": "if s.t > 9999:\n    s.x = math.dist((0, 0), (1, 1))"}, ["math.dist cannot be used"]),
+    "range()": ({"step": "for k in range():\n    s.x = k"}, ["Toy.step", "range"]),
+    # random numbers and scratch
+    "two bounds of rng.integers": (
+        {"step": "if s.t > 9999:\n    s.n = rng.integers(1, 5)"},
+        ["rng.integers(n)", "a + rng.integers(b - a)"],
+    ),
+    "arguments of rng.normal": ({"step": "s.x = rng.normal(0.0, 1.0)"}, ["rng.normal()", "mean + deviation"]),
+    "one bound of rng.uniform": ({"step": "s.x = rng.uniform(5)"}, ["rng.uniform(low, high)"]),
+    "weights of zero": ({"step": "s.n = rng.choice(p.table)"}, ["Toy.step", "rng.choice(0, 0, 0)", "sum"]),
+    "scratch of a length": ({"step": "a = scratch(PAIR, s.t)\na[0].left = 1.0"}, ["scratch(..., s.t)", "constant"]),
+    "scratch of numbers": ({"step": "a = scratch(f32, 4)\na[0] = 1.0"}, ["scratch(f32, ...)", "record"]),
+    # who may change what
+    "observe changes the state": (
+        {"observe": "s.t += 1"},
+        ["Toy.observe", "observe changes s.t", "only reset and step"],
+    ),
+    "mask changes the state": (
+        {"more": MASK.format("s.board[0, 0] = 1\n    out[0] = True")},
+        ["Toy.mask", "mask changes s.board"],
+    ),
+    "observe changes the state in a helper": (
+        {"header": "def tick(s):\n    s.t += 1\n    return 1.0", "observe": "out[0] = tick(s)"},
+        ["changes s.t in observe", "Only reset and step"],
+    ),
+    "a decorator": (
+        {
+            "header": "import functools\ndef deco(f):\n    return functools.wraps(f)(g)\ndef g(*a):\n    return a",
+            "more": "@deco\ndef step(s, action, p, rng):\n    return 0.0, False, False",
+        },
+        ["Toy.step", "decorator"],
+    ),
+    # declarations
+    "a field in parentheses": ({"declare": "state = record(x=b1(4))"}, ["b1(4)", "b1[4]"]),
+    "a field without a name": ({"declare": "state = record(f32)"}, ["without a name", "record(x=f32"]),
+    "params that are a list": ({"declare": "params = ['limit']"}, ["Toy.params", "dict"]),
+    "a parameter that is no name": ({"declare": "params = {'max steps': 3, 'limit': 3}"}, ["'max steps'", "Rename"]),
+    "a parameter that is a number": ({"declare": "params = {1: 3.0, 'limit': 3}"}, ["Parameter 1", "Rename"]),
+    "rows of different lengths": (
+        {"declare": "params = {'limit': 20, 'moves': [[1], [2, 3]]}"},
+        ["moves", "differ in length"],
+    ),
+    "info that is a dict": (
+        {"declare": "info = {'a': 1}", "more": "def inform(s, p, out):\n    out.a = 1"},
+        ["Toy.info", "record(name=type"],
+    ),
+    "survives that is a string": ({"declare": "survives = 'x'"}, ["Toy.survives", "('x',)"]),
+    "survives what does not exist": ({"declare": "survives = ('best',)"}, ["Toy.survives", "fields of the state"]),
 }
 """Name: (lines to put in, words of the sentence); each is told before anything is compiled."""
 
@@ -221,6 +306,10 @@ NOTES = {
     "never written": (
         {"more": "def observe(s, p, out):\n    out[0] = s.x\n    out[2] = 1.0"},
         ["Toy.observe", "never writes 1 of the 3", "[1]"],
+    ),
+    "a function that nothing calls": (
+        {"more": "def maks(s, p, out):\n    out[0] = True"},
+        ["Toy.maks", "never called", "Did you mean 'mask'?"],
     ),
     "outside the space": (
         {"declare": "observation_space = gym.spaces.Box(0, 1, (3,), np.float32)"},

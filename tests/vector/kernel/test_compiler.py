@@ -74,7 +74,7 @@ MISTAKES = {
         OBSERVE,
         ["Toy.step", "helper.missing", "does not exist"],
     ),
-    "a new array": ("s.x = np.zeros(3)[0]; return 0.0, False, False", OBSERVE, ["Toy.step", "toy.py:", "zeros()"]),
+    "a new array": ("s.x = np.zeros(3)[0]; return 0.0, False, False", OBSERVE, ["Toy.step", "toy.py:", "np.zeros"]),
     "a foreign object": ("s.x = ITEM; return 0.0, False, False", OBSERVE, ["Toy.step", "'ITEM', a object"]),
     "NaN reward": (
         "s.t += 1; return 0.0 if s.t < 5 else np.nan, False, False",

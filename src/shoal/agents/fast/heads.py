@@ -71,7 +71,8 @@ def log_softmax(outputs, probs, first, last, count, top, total):
 
     `top` and `total` are scratch [TILE].
     """
-    top[:count] = outputs[first * TILE : first * TILE + count]
+    for row in range(count):  # for arrays of unknown sizes, Numba would compile what to say if they differ
+        top[row] = outputs[first * TILE + row]
     for a in range(first + 1, last):
         line = outputs[a * TILE : (a + 1) * TILE]
         for row in range(count):
@@ -267,7 +268,8 @@ def act(flat, packed, layout, work, tile, features, allowed, noise, sizes, log_s
         count = min(TILE, len(features) - start)
         load_inputs(layout, work, tile, features, index, start, count)
         forward(flat, packed, layout, work, tile, count)
-        value[start : start + count] = work[tile.value : tile.value + count]
+        for row in range(count):
+            value[start + row] = work[tile.value + row]
         if len(noise) == 0:
             continue
         if len(log_std):

@@ -3,21 +3,12 @@
  * Same physics (double), same generator (xoroshiro128++), same autoreset in the same step, same outputs, same episode
  * statistics, and the actions are checked before anything moves. Built by the benchmark with -O3 -march=native.
  */
-#include <math.h>
-#include <stdbool.h>
-#include <stdint.h>
+#include "lanes.h"
 
 typedef struct {
     double x, speed, angle, spin;
     int32_t t;
 } Lane;
-
-typedef struct {
-    uint64_t words[2];
-    double total;
-    int64_t length;
-    double began;
-} Book;
 
 typedef struct {
     int64_t num_envs;
@@ -34,20 +25,6 @@ typedef struct {
 static const double GRAVITY = 9.8, CART_MASS = 1.0, POLE_MASS = 0.1, HALF_LENGTH = 0.5, FORCE = 10.0, DT = 0.02;
 static const double POSITION_LIMIT = 2.4, ANGLE_LIMIT = 12 * 2 * 3.14159265358979323846 / 360;
 enum { MAX_STEPS = 500 };
-
-static inline uint64_t rotate(uint64_t x, int k) { return (x << k) | (x >> (64 - k)); }
-
-static inline uint64_t bits(uint64_t *words) {
-    uint64_t a = words[0], b = words[1], result = rotate(a + b, 17) + a;
-    b ^= a;
-    words[0] = rotate(a, 49) ^ b ^ (b << 21);
-    words[1] = rotate(b, 28);
-    return result;
-}
-
-static inline double uniform(uint64_t *words, double low, double high) {
-    return low + (high - low) * ((double)(bits(words) >> 11) * 0x1.0p-53);
-}
 
 static inline void begin(Lane *s, Book *b, double now) {
     s->x = uniform(b->words, -0.05, 0.05);

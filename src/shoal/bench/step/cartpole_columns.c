@@ -4,9 +4,7 @@
  * -O3 -march=native -fno-math-errno -fno-trapping-math. Sine and cosine are polynomials (fdlibm's, as in the kernel), since
  * gcc 12 vectorises no call of both; an angle needs no reduction here, as a pole that leans by pi/4 has long fallen.
  */
-#include <math.h>
-#include <stdbool.h>
-#include <stdint.h>
+#include "lanes.h"
 
 typedef struct {
     int64_t num_envs;
@@ -26,20 +24,6 @@ typedef struct {
 static const double GRAVITY = 9.8, CART_MASS = 1.0, POLE_MASS = 0.1, HALF_LENGTH = 0.5, FORCE = 10.0, DT = 0.02;
 static const double POSITION_LIMIT = 2.4, ANGLE_LIMIT = 12 * 2 * 3.14159265358979323846 / 360;
 enum { MAX_STEPS = 500, BLOCK = 512 };
-
-static inline uint64_t rotate(uint64_t x, int k) { return (x << k) | (x >> (64 - k)); }
-
-static inline uint64_t bits(uint64_t *words) {
-    uint64_t a = words[0], b = words[1], result = rotate(a + b, 17) + a;
-    b ^= a;
-    words[0] = rotate(a, 49) ^ b ^ (b << 21);
-    words[1] = rotate(b, 28);
-    return result;
-}
-
-static inline double uniform(uint64_t *words, double low, double high) {
-    return low + (high - low) * ((double)(bits(words) >> 11) * 0x1.0p-53);
-}
 
 static inline double sine_of(double r) {
     double z = r * r, z2 = z * z, z4 = z2 * z2;

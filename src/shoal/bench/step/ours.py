@@ -41,10 +41,28 @@ def c_loop(num_envs: int, columns: bool = False) -> Run:
     """CartPole by hand in C, over records or over columns."""
     import gymnasium as gym
 
-    from shoal.bench.step.c_loop import CartPoleInC
+    from shoal.bench.step.c_loop import cartpole_in_c
 
-    batch = CartPoleInC(num_envs, columns=columns)
+    batch = cartpole_in_c(num_envs, columns=columns)
     return stepping(batch, random_actions(gym.spaces.Discrete(2), num_envs))
+
+
+def board(num_envs: int, kernel: str, **options: Any) -> Run:
+    """The class `kernel` of boards.py."""
+    import shoal
+    from shoal.bench.step import boards
+
+    batch = shoal.make(getattr(boards, kernel), num_envs, **options)
+    batch.reset(seed=0)
+    return stepping(batch, random_actions(batch.single_action_space, num_envs))
+
+
+def board_in_c(num_envs: int, kernel: str) -> Run:
+    """The same board by hand in C."""
+    from shoal.bench.step import boards, c_loop
+
+    rules = getattr(boards, kernel)
+    return stepping(c_loop.board_in_c(rules, num_envs), random_actions(rules.action_space, num_envs))
 
 
 def memory_limit(num_envs: int, env: str) -> Run:

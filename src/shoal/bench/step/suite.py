@@ -18,6 +18,7 @@ from shoal.world import World
 
 ANY_NUMBER = 2**30
 NUM_WORKERS = 2
+BOARDS = "boards"
 _MIXTURES = {"cage2": {"red": "bline,meander"}}  # worlds that can be played in several ways, dealt out to the lanes
 
 
@@ -25,11 +26,12 @@ _MIXTURES = {"cage2": {"red": "bline,meander"}}  # worlds that can be played in 
 class StepArgs:
     """Measure environment steps per second: Shoal and every peer installed, one thread each, interleaved in one run.
 
-    CartPole also runs Gymnasium's Python environment on worker processes, LunarLander, and a sweep over lanes.
+    CartPole also runs Gymnasium's Python environment on worker processes, LunarLander, and a sweep over lanes. `boards`
+    are a Snake and a 2048 of our own against the same by hand in C.
     """
 
     world: Annotated[str, Flag("WORLD", positional=True)] = "cartpole"
-    """A world of `shoal envs`."""
+    """A world of `shoal envs`, or `boards`."""
     num_envs: str = "1,8,64,1024,8192"
     """Numbers of lanes, separated by commas."""
     out: Path | None = None
@@ -65,16 +67,21 @@ class StepArgs:
 
 def run(args: StepArgs) -> int:
     """The command."""
-    world = find_world(args.world)
-    if world is None:
-        raise unknown_name("world", args.world, world_names(), "`shoal envs`")
-    works = [work for work in works_of(world, args.lanes) if args.only in work.name]
+    if args.world == BOARDS:
+        every = [work for num_envs in args.lanes for work in board_works(num_envs)]
+    else:
+        world = find_world(args.world)
+        if world is None:
+            raise unknown_name("world", args.world, [*world_names(), BOARDS], "`shoal envs`")
+        every = works_of(world, args.lanes)
+    works = [work for work in every if args.only in work.name]
     if not works:
-        raise ConfigError(f"No work of {world.name} has {args.only!r} in its name.")
+        raise ConfigError(f"No work of {args.world} has {args.only!r} in its name.")
     result = measure(works, rounds=args.rounds, seconds=args.seconds, pythons=args.pythons, out=args.out)
     if args.chart is not None:
-        title = f"{world.name}, {max(args.lanes):,} lanes, one thread: environment steps per CPU-second"
-        drawn = [row for row in result.rows if (row.work, row.num_envs) == (world.name, max(args.lanes))]
+        shown = works[0].name
+        title = f"{shown}, {max(args.lanes):,} lanes, one thread: environment steps per CPU-second"
+        drawn = [row for row in result.rows if (row.work, row.num_envs) == (shown, max(args.lanes))]
         write_bars(drawn, title, args.chart)
     return 0
 
@@ -141,6 +148,19 @@ def hockey_works(num_envs: int) -> list[Work]:
             _batch("python loop", "hockey", 8, copy=False, compiled=False, **seats),
         )
         works.append(Work(name, num_envs, contenders))
+    return works
+
+
+def board_works(num_envs: int) -> list[Work]:
+    """Snake and 2048, observed as planes, against the same by hand in C."""
+    works = []
+    for title, kernel in (("snake", "Snake"), ("2048", "Twenty48")):
+        contenders = (
+            _ours("shoal kernel", "board", kernel=kernel, num_threads=1, copy=False),
+            _ours("shoal kernel, copies", "board", kernel=kernel, num_threads=1),
+            _ours("c loop", "board_in_c", kernel=kernel),
+        )
+        works.append(Work(title, num_envs, contenders))
     return works
 
 

@@ -63,9 +63,23 @@ _OUTSIDE: dict[int, Callable] = {
 }
 
 
+def beyond(a: Any, axis: int, k: Any) -> bool:
+    """Whether index `k` lies outside this axis of `a`; as Python it says so by itself."""
+    if not -a.shape[axis] <= k < a.shape[axis]:
+        raise KernelFault(f"index {k} is out of bounds for axis {axis} with size {a.shape[axis]}")
+    return False
+
+
+@overload(beyond)
+def _beyond_compiled(a, axis, k):
+    return lambda a, axis, k: not (-a.shape[axis] <= k < a.shape[axis])
+
+
 def at(a: Any, i: Any) -> Any:
     """`i`, if `a[i]` is inside."""
     indices = i if isinstance(i, tuple) else (i,)
+    if any(isinstance(k, bool) for k in indices):
+        raise KernelFault(f"index {', '.join(map(str, indices))} is a truth value; write int(...)")
     if any(isinstance(k, float) for k in indices):
         raise KernelFault(f"index {', '.join(map(show, indices))} is not a whole number; write int(...) or //")
     if outside(a, i):
@@ -141,6 +155,15 @@ def count(n: Any) -> Any:
     if not 1 <= n < 2**32:
         raise KernelFault(f"rng.integers({n}): n must be from 1 to 2**32 - 1")
     return n
+
+
+def weights(given: Any) -> Any:
+    """The argument of `rng.choice`."""
+    parts = [float(weight) for weight in given]
+    if not (min(parts) >= 0.0 and 0.0 < sum(parts) < math.inf):
+        shown = ", ".join(map(show, parts))
+        raise KernelFault(f"rng.choice({shown}): weights must not be negative, and their sum must be above 0")
+    return given
 
 
 @overload(divide)
@@ -230,6 +253,21 @@ def _count_compiled(n):
         return n
 
     return stop_below_one
+
+
+@overload(weights)
+def _weights_compiled(given):
+    def stop_below_zero(given):
+        total = 0.0
+        for k in range(len(given)):
+            if not given[k] >= 0:
+                raise KernelFault("weights")
+            total += given[k]
+        if not 0.0 < total < math.inf:
+            raise KernelFault("weights")
+        return given
+
+    return stop_below_zero
 
 
 # ---------------------------------------------------------------------- what is stored

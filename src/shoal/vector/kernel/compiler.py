@@ -5,7 +5,6 @@ What is compiled is kept on disk by `shoal.jit.cache`; what goes wrong is told w
 
 from __future__ import annotations
 
-import functools
 import linecache
 import math
 import re
@@ -30,7 +29,7 @@ from shoal.vector.kernel.params import LaneParams
 from shoal.vector.kernel.reach import Reach, where
 from shoal.vector.kernel.rewrite import Build
 from shoal.vector.kernel.seats import seats_of
-from shoal.vector.kernel.source import SourceSet, compile_wrap
+from shoal.vector.kernel.source import SourceSet, compile_at_once, compile_wrap
 
 # Numba asks for the width of the elements of an array in a record, and has none for bools (one byte)
 numba.types.Boolean.bitwidth = 8  # type: ignore[attr-defined]
@@ -47,8 +46,8 @@ _TELLING = (
     "Untyped global",
     "has no attribute",
 )
-COLUMNS_INLINE_BYTES = 8000  # bytecode of functions to be inlined: a loop that calls one computes a lane at a time
 BLOCK_BYTES = 32 * 1024  # of lanes and their observations in a block: about a first cache
+SMALL_BLOCK_BYTES = 12 * 1024  # where lanes are small records, which are still nearer when they are observed
 _DRIVER = "<driver of "
 _FUNCTIONS = ("reset", "step", "observe", "mask", "inform", *SEAT_FUNCTIONS)
 
@@ -80,7 +79,7 @@ def load_compiled(
 
     `first()` is called before compiling, if there is no compiled code yet.
     """
-    wrap = functools.partial(compile_wrap, inline_bytes=COLUMNS_INLINE_BYTES) if in_columns else compile_wrap
+    wrap = compile_at_once if in_columns else compile_wrap  # a loop that calls a function computes a lane at a time
     functions = SourceSet(Build(compiled=True, checked=checked), wrap, kernel)
     bound_text, readers = bound_source(signatures["run"])
     namespace = {**_namespace(kernel, functions, row_maker), **readers, "jit": compile_wrap, "jit_apart": inner(**LEAN)}
@@ -93,7 +92,7 @@ def load_compiled(
         first()
     try:
         cached.compile(signatures)
-    except numba.core.errors.NumbaError as error:
+    except Exception as error:  # Numba's own, and whatever else it stumbles over
         raise explain(error, kernel, functions.files) from None
     return cached.module, functions.files
 
@@ -127,7 +126,9 @@ def _shape(kernel: Kernel, params: LaneParams, in_columns: bool) -> Shape:
     columns = (kernel.state.names or ()) if in_columns else ()
     has_mask, has_info = kernel.function("mask") is not None, kernel.info is not None
     observed = sum(np.dtype(part.dtype).itemsize * size_of(part) for part in leaf_spaces(kernel.observation_space))
-    block = min(max(BLOCK_BYTES // (kernel.state.itemsize + book_of(kernel.seats).itemsize + observed), 1), 1024)
+    size = kernel.state.itemsize + book_of(kernel.seats).itemsize + observed
+    is_small = not in_columns and 16 * size <= SMALL_BLOCK_BYTES
+    block = min(max((SMALL_BLOCK_BYTES if is_small else BLOCK_BYTES) // size, 1), 1024)
     spaces = kernel.observation_space, packed_space(kernel.action_space)
     return Shape(*spaces, columns, block, has_mask, has_info, params.shape, seats_of(kernel))
 
@@ -206,6 +207,8 @@ def _short_reason(text: str) -> str:
     plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
     lines = [line.strip() for line in plain.splitlines() if line.strip()]
     unknown = re.search(r"No implementation of function Function\(<[a-z-]+ (?:function )?'?([\w.]+)", plain)
+    if unknown and unknown.group(1) in ("getitem", "setitem", "static_getitem", "static_setitem"):
+        return "this cannot have an index, or not this one: arrays and tuples of numbers of one type can"
     if unknown:
         return f"{unknown.group(1)}() cannot be used in a kernel, or not with these arguments"
     telling = (line for words in _TELLING for line in lines if words in line)

@@ -9,20 +9,22 @@ from __future__ import annotations
 
 import itertools
 import time
+import types
 from collections.abc import Iterator
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
-from shoal.errors import KernelError
+from shoal.errors import KernelError, nearest
 from shoal.jit.rng import Rng, seed_words
 from shoal.seeding import lane_keys
 from shoal.trees import Tree, leaf_paths, leaves, map_tree, subscripts
 from shoal.vector.kernel.compiler import author_functions, explain
 from shoal.vector.kernel.forms import as_out, has_parts, pack_actions
 from shoal.vector.kernel.kernel import Kernel
-from shoal.vector.kernel.reach import where
+from shoal.vector.kernel.kinds import SIGNATURES
+from shoal.vector.kernel.reach import Reach, where
 from shoal.vector.kernel.rewrite import Build
 from shoal.vector.kernel.source import SourceSet
 from shoal.vector.spaces import empty_batch, num_actions
@@ -63,6 +65,7 @@ class _Trial:
         self._written: list[np.ndarray] | None = None
         self._constant = True  # whether every look wrote the same entries
         self._notes: dict[str, str] = {}
+        self._note_misspelt()
 
     def play(self) -> list[str]:
         try:
@@ -139,6 +142,7 @@ class _Trial:
     def _look(self, lane: int, ended: bool) -> None:
         """What `observe`, `mask` and `inform` write, of a state in which the episode goes on or has ended."""
         kernel, s = self._kernel, self._lanes[lane]
+        before = self._lanes[lane : lane + 1].copy()
         out = empty_batch(kernel.observation_space)
         self._observe(s, out)
         self._check_observation(out)
@@ -154,6 +158,7 @@ class _Trial:
             self._check_mask(mask.reshape(-1))
         if kernel.seats:
             self._check_pay(s)
+        self._check_unchanged(lane, before)
         if self._constant and self._steps[lane] % 5 == 0:
             self._note_written(s)
 
@@ -207,6 +212,18 @@ class _Trial:
                 f"in lane {self._at}, step {self._steps[self._at]} of a trial."
             )
 
+    def _check_unchanged(self, lane: int, before: np.ndarray) -> None:
+        """Looking must not change the state, not by a helper either: it happens at any time, and more than once."""
+        for name in self._kernel.state.names or ():
+            if not np.array_equal(
+                before[name], self._lanes[name][lane : lane + 1], equal_nan=before[name].dtype.kind == "f"
+            ):
+                looking = " or ".join(f for f in ("observe", "mask", "inform") if f in self._call)
+                raise KernelError(
+                    f"{self._kernel.name} changes s.{name} in {looking}, "
+                    f"in lane {lane}, step {self._steps[lane]} of a trial. Only reset and step may change the state."
+                )
+
     def _check_mask(self, mask: np.ndarray) -> None:
         space, function = self._kernel.action_space, self._kernel.function("mask")
         sizes = [int(n) for n in space.nvec.flat] if isinstance(space, gym.spaces.MultiDiscrete) else [len(mask)]
@@ -220,6 +237,16 @@ class _Trial:
                 )
 
     # ------------------------------------------------------------------ what looks like a mistake
+
+    def _note_misspelt(self) -> None:
+        """A function of the class with almost the name of one that a kernel may have, which nothing calls."""
+        reached = {function.__name__ for function in Reach(self._kernel).functions()}
+        for name, member in vars(type(self._kernel)).items():
+            if not isinstance(member, types.FunctionType) or name in (*SIGNATURES, *reached) or name.startswith("__"):
+                continue
+            meant = nearest(name, SIGNATURES)
+            if meant is not None and meant not in vars(type(self._kernel)):
+                self._notes[f"misspelt {name}"] = f"{where(member)} is never called. Did you mean {meant!r}?"
 
     def _note_written(self, s: Any) -> None:
         """Which entries `observe` writes, from two looks at rows that hold different patterns before."""

@@ -79,6 +79,7 @@ class Kernel:
         A `Range` is drawn from anew for every episode; an array with one more dimension [B, ...] is one value per lane.
         """
         defaults = type(self).params
+        self._check_parameters(defaults)
         for name in params:
             if name not in defaults:
                 raise unknown_name(f"parameter of {self.name}", name, defaults, f"`{self.name}.params`")
@@ -152,9 +153,6 @@ class Kernel:
                     f"{self.name}.{attribute} is {getattr(self, attribute)!r}, not a space. Use gymnasium.spaces, e.g. "
                     "Box(0, 1, (3,), np.float32) or Discrete(4)."
                 )
-        for name in self.values:
-            if keyword.iskeyword(name) or hasattr(np.record, name):
-                raise KernelError(f"Parameter {name!r} would hide a name of NumPy's records. Choose another name.")
         for function in ("reset", "step", "observe"):
             if self.function(function) is None:
                 raise KernelError(f"{self.name} has no function {function!r}. A kernel needs reset, step and observe.")
@@ -173,8 +171,32 @@ class Kernel:
                 )
         if (self.info is None) != (self.function("inform") is None):
             raise KernelError(f"{self.name} needs both `info = record(...)` and `inform(s, p, out)`, or neither.")
-        if not isinstance(self.state, np.dtype) or self.state.names is None:
-            raise KernelError(f"{self.name}.state is {self.state!r}. Declare it as record(name=type, ...).")
+        for attribute in ("state", "info"):
+            declared = getattr(self, attribute)
+            if (attribute == "state" or declared is not None) and not is_record(declared):
+                raise KernelError(f"{self.name}.{attribute} is {declared!r}. Declare it as record(name=type, ...).")
+        for name in (self.survives,) if isinstance(self.survives, str) else self.survives:
+            if isinstance(self.survives, str) or name not in (self.state.names or ()):
+                raise KernelError(
+                    f"{self.name}.survives is {self.survives!r}; it must be a tuple of fields of the state, "
+                    f"e.g. ({next(iter(self.state.names or ()))!r},)."
+                )
+
+    def _check_parameters(self, params: object) -> None:
+        if not isinstance(params, Mapping):
+            raise KernelError(f"{self.name}.params is {params!r}. It must be a dict of names and values.")
+        for name in params:
+            if not isinstance(name, str) or not name.isidentifier():
+                raise KernelError(f"Parameter {name!r} is not a name that `p.{name}` could use. Rename it.")
+            if keyword.iskeyword(name) or hasattr(np.record, name):
+                raise KernelError(f"Parameter {name!r} would hide a name of NumPy's records. Choose another name.")
+
+
+def is_record(declared: object) -> bool:
+    """Whether this is a dtype of numbers by name."""
+    if not isinstance(declared, np.dtype) or not declared.names:
+        return False
+    return all(declared[name].base.kind in "biuf" for name in declared.names)
 
 
 def is_per_lane(value: Any, default: Any) -> bool:
@@ -192,7 +214,10 @@ def like(name: str, value: Any, default: Any, more: int = 0) -> np.ndarray:
             f"Parameter {name}={default!r} is a string; kernels work with numbers. "
             "Use one, or a member of an enum.IntEnum."
         )
-    wanted = np.asarray(default)
+    try:
+        wanted = np.asarray(default)
+    except ValueError:  # lists of different lengths
+        raise KernelError(f"Parameter {name}={default!r} is not an array: its rows differ in length.") from None
     if wanted.dtype.kind not in "biuf":
         raise KernelError(f"Parameter {name}={default!r} must be a number or an array of numbers.")
     array = np.asarray(value)

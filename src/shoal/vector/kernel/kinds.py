@@ -152,11 +152,26 @@ class Scope:
             place = self.interval(index)
             inside = place is not None and place[0] == place[1] and -len(base.members) <= place[0] < len(base.members)
             return base.members[place[0]] if inside and place is not None else None
-        if not isinstance(base, Cells) or any(isinstance(part, ast.Slice) for part in parts):
+        if not isinstance(base, Cells):
             return None
+        if any(isinstance(part, ast.Slice) for part in parts):
+            return self._cut(base, parts)
         if len(parts) < len(base.shape):
             return Cells(base.shape[len(parts) :], base.of, base.constant)
         return base.of or Number(base.constant)
+
+    def _cut(self, base: Cells, parts: list[ast.expr]) -> Kind:
+        """A part of an array, if its bounds are constants."""
+        sizes: list[int] = []
+        for part, n in zip(parts, base.shape, strict=False):
+            if not isinstance(part, ast.Slice):
+                continue
+            bounds = [None if bound is None else self.interval(bound) for bound in (part.lower, part.upper, part.step)]
+            given = (part.lower, part.upper, part.step)
+            if any(g is not None and (b is None or b[0] != b[1]) for g, b in zip(given, bounds, strict=True)):
+                return None
+            sizes.append(len(range(*slice(*(None if b is None else b[0] for b in bounds)).indices(n))))
+        return Cells((*sizes, *base.shape[len(parts) :]), base.of, base.constant)
 
     def _scratch(self, arguments: list[ast.expr]) -> Kind:
         if len(arguments) != 2 or not isinstance(arguments[0], ast.Name):
@@ -258,7 +273,7 @@ def _loop_ranges(definition: ast.FunctionDef, scope: Scope) -> Iterator[tuple[st
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range"):
             continue
         bounds = [scope.interval(argument) for argument in call.args]
-        if len(bounds) > 2 or any(bound is None for bound in bounds):
+        if not 0 < len(bounds) <= 2 or any(bound is None for bound in bounds):
             continue
         low = bounds[0][0] if len(bounds) == 2 else 0  # type: ignore[index]
         spans.setdefault(name, []).append((low, bounds[-1][1] - 1))  # type: ignore[index]

@@ -27,6 +27,8 @@ from numba.extending import (
 from numba.np import numpy_support
 from numba.np.arrayobj import make_array, populate_array
 
+from shoal.jit.library import WholeLibrary
+
 Fields = tuple[tuple[str, np.dtype, tuple[int, ...], bool], ...]
 """Name, type of an element, and sizes of each field of a record, and whether each lane has its own."""
 
@@ -156,4 +158,6 @@ class Disjoint(CompilerBase):
 
     def define_pipelines(self) -> list:
         self.state.flags.noalias = True
+        self.state.library = WholeLibrary(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
+        self.state.library.enable_object_caching()
         return [DefaultPassBuilder.define_nopython_pipeline(self.state)]

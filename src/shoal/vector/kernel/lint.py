@@ -10,8 +10,13 @@ import builtins
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from shoal.errors import nearest
+from shoal.vector.kernel.calls import call_mistakes
+from shoal.vector.kernel.flow import unassigned
 from shoal.vector.kernel.kinds import RNG_METHODS, SIGNATURES, Cells, Fields, Kind, Number, Parts, Scope, Stream
+from shoal.vector.kernel.returns import Finding, return_mistakes
 
 _REFUSED: dict[type[ast.AST], str] = {
     ast.Global: "`global` cannot be used in a kernel: lanes share nothing. Keep what changes in the state",
@@ -44,20 +49,8 @@ _REFUSED: dict[type[ast.AST], str] = {
 }
 _BUILTINS = {
     "abs", "all", "any", "bool", "divmod", "enumerate", "float", "int", "isinstance", "len", "max", "min", "pow",
-    "print", "range", "reversed", "round", "sorted", "sum", "super", "zip",
+    "print", "range", "round", "sum", "super", "zip",
 }  # fmt: skip
-_NO_RESULT = {
-    "reset": "writes to `s`",
-    "observe": "writes to `out`",
-    "mask": "writes to `out`",
-    "inform": "writes to `out`",
-    "pay": "writes to `out`",
-    "present": "writes to `out`",
-}
-_ORDER = "reward, terminated, truncated"
-
-Finding = tuple[int, str]
-"""A line, and what is wrong there."""
 
 
 def check_signature(name: str, definition: ast.FunctionDef) -> Finding | None:
@@ -81,9 +74,11 @@ def check_function(name: str | None, definition: ast.FunctionDef, scope: Scope, 
     """
     findings: list[Finding] = []
     findings += _refused(definition)
-    findings += _returns(name, definition)
+    findings += return_mistakes(name, definition)
     findings += _unknown_names(definition, lookup)
-    findings += _Uses(scope, name).findings(definition)
+    findings += unassigned(definition, scope)
+    findings += call_mistakes(definition, scope, lookup)
+    findings += _Uses(scope, name, lookup).findings(definition)
     if findings:
         raise Mistake(*min(findings, key=lambda finding: finding[0]))
 
@@ -111,8 +106,22 @@ def _refused(definition: ast.FunctionDef) -> Iterator[Finding]:
             yield line, "complex numbers cannot be used in a kernel."
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in harmless:
             yield line, f"the string {node.value!r} cannot be used in a kernel: it works with numbers."
+        if isinstance(node, ast.Constant) and node.value is None and id(node) not in harmless:
+            yield (
+                line,
+                "None cannot be used in a kernel: it works with numbers. Let one of them stand for nothing, e.g. -1.",
+            )
+        if isinstance(node, ast.Is | ast.IsNot):
+            yield line, "`is` compares objects, and a kernel has only numbers. Write == or !=."
+        if isinstance(node, ast.While) and _never_ends(node):
+            yield line, "this `while` loop never ends: nothing in it leaves it."
         if isinstance(node, ast.For) and not isinstance(node.target, ast.Name | ast.Tuple):
             yield line, "the variable of a `for` loop must be a plain name."
+
+
+def _never_ends(loop: ast.While) -> bool:
+    leaves = any(isinstance(node, ast.Break | ast.Return) for node in ast.walk(loop))
+    return isinstance(loop.test, ast.Constant) and bool(loop.test.value) and not leaves
 
 
 def _strings_that_only_tell(definition: ast.FunctionDef) -> set[int]:
@@ -123,6 +132,8 @@ def _strings_that_only_tell(definition: ast.FunctionDef) -> set[int]:
             told.append(node.value)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print":
             told += [*node.args, *(keyword.value for keyword in node.keywords)]
+        elif isinstance(node, ast.Return) and node.value is not None:  # `return None`, told of elsewhere
+            told.append(node.value)
         elif isinstance(node, ast.Subscript):  # of a dict, about which there is more to say
             told.append(node.slice)
         elif isinstance(node, ast.Assert) and node.msg is not None:
@@ -131,70 +142,6 @@ def _strings_that_only_tell(definition: ast.FunctionDef) -> set[int]:
             annotation = node.returns if isinstance(node, ast.FunctionDef) else node.annotation
             told += ast.walk(annotation) if annotation is not None else []
     return set(map(id, told))
-
-
-# ---------------------------------------------------------------------- returns
-
-
-def _returns(name: str | None, definition: ast.FunctionDef) -> Iterator[Finding]:
-    returns = [node for node in ast.walk(definition) if isinstance(node, ast.Return)]
-    if name in _NO_RESULT:
-        for node in returns:
-            if node.value is not None and not (isinstance(node.value, ast.Constant) and node.value.value is None):
-                yield node.lineno, f"{name} returns something, but nothing reads it: {name} {_NO_RESULT[name]}."
-        return
-    empty = [node for node in returns if node.value is None]
-    if name == "step":
-        for node in returns:
-            if isinstance(node.value, ast.Tuple) and len(node.value.elts) != 3:
-                yield (
-                    node.lineno,
-                    f"step returns {len(node.value.elts)} values; it must return three numbers: {_ORDER}.",
-                )
-            elif isinstance(node.value, ast.Constant):
-                yield node.lineno, f"step returns one value; it must return three numbers: {_ORDER}."
-        for node in empty:
-            yield node.lineno, f"step returns nothing here; it must return three numbers: {_ORDER}."
-        if not returns:
-            yield definition.lineno, f"step returns nothing; it must return three numbers: {_ORDER}."
-    if name == "turn" and len(empty) == len(returns):
-        yield definition.lineno, "turn returns nothing; it must return the number of the seat whose action counts."
-    if len(returns) > len(empty):
-        for node in empty if name != "step" else []:
-            yield node.lineno, "returns nothing here, but a value in other places."
-        if _falls_through(definition.body):
-            last = definition.body[-1]
-            yield (
-                last.lineno,
-                (
-                    f"{name or 'the function'} can come to its end here without `return`"
-                    + (
-                        f"; it must return {_ORDER} on every way through."
-                        if name == "step"
-                        else ", but returns a value in other places."
-                    )
-                ),
-            )
-
-
-def _falls_through(body: list[ast.stmt]) -> bool:
-    """Whether the statement after `body` can be reached."""
-    for statement in body:
-        if isinstance(statement, ast.Return | ast.Raise | ast.Continue | ast.Break):
-            return False
-        if isinstance(statement, ast.If) and not (_falls_through(statement.body) or _falls_through(statement.orelse)):
-            return False
-        endless = isinstance(statement, ast.While) and isinstance(statement.test, ast.Constant) and statement.test.value
-        if endless and not any(isinstance(node, ast.Break) for node in ast.walk(statement)):
-            return False
-        if isinstance(statement, ast.Match):
-            last = statement.cases[-1].pattern
-            total = isinstance(last, ast.MatchAs) and last.pattern is None
-            if total and not any(_falls_through(case.body) for case in statement.cases):
-                return False
-        if isinstance(statement, ast.Assert) and isinstance(statement.test, ast.Constant) and not statement.test.value:
-            return False
-    return True
 
 
 # ---------------------------------------------------------------------- names
@@ -224,13 +171,17 @@ def _unknown_names(definition: ast.FunctionDef, lookup: Callable[[str], Any]) ->
 class _Uses(ast.NodeVisitor):
     """Findings about the use of fields, arrays and the lane's random numbers."""
 
-    def __init__(self, scope: Scope, name: str | None) -> None:
+    def __init__(self, scope: Scope, name: str | None, lookup: Callable[[str], Any]) -> None:
         self._scope = scope
         self._name = name
+        self._lookup = lookup
+        self._state = ""  # what the function calls the state, if it must not change it
         self._choices = 0  # choices around the place
         self._findings: list[Finding] = []
 
     def findings(self, definition: ast.FunctionDef) -> list[Finding]:
+        if self._name in ("observe", "mask", "inform"):
+            self._state = definition.args.args[0].arg
         for statement in definition.body:
             self.visit(statement)
         return self._findings
@@ -254,8 +205,43 @@ class _Uses(ast.NodeVisitor):
             self.visit(part)
         self._choices -= not of_state
 
+    def _check_written(self, node: ast.Attribute | ast.Subscript) -> None:
+        """What no function may write to, or not this one."""
+        root = _root(node)
+        if not isinstance(node.ctx, ast.Store) or root is None:
+            return
+        if root == self._state:
+            self._say(node, f"{self._name} changes {ast.unparse(node)}: only reset and step may change the state.")
+        elif root not in self._scope.names and isinstance(node, ast.Subscript):
+            try:
+                value = self._lookup(root)
+            except LookupError:
+                return
+            if isinstance(value, np.ndarray):
+                self._say(node, f"writes to {root}, an array of the module, which is a constant. Keep it in the state.")
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        self.generic_visit(node)
+        for target in node.targets:
+            if not isinstance(target, ast.Attribute | ast.Subscript):
+                continue
+            kind, value = self._scope.kind(target), self._scope.kind(node.value)
+            if _reorders(target, node.value):
+                self._say(
+                    node, "copies an array onto itself in another order, which needs room of its own. Write a loop."
+                )
+            is_none = isinstance(node.value, ast.Constant) and node.value.value is None
+            if isinstance(kind, Number) and (is_none or isinstance(node.value, ast.Tuple) or isinstance(value, Cells)):
+                what = f"an array of shape {value.shape}" if isinstance(value, Cells) else ast.unparse(node.value)
+                self._say(node, f"{ast.unparse(target)} is a single number and cannot hold {what}.")
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> None:
+        self.generic_visit(node)
+        self._refuse_array(node.operand, "compute")
+
     def visit_Attribute(self, node: ast.Attribute) -> None:
         self.generic_visit(node)
+        self._check_written(node)
         base, text = self._scope.kind(node.value), ast.unparse(node.value)
         if isinstance(base, Fields):
             if node.attr not in base.members:
@@ -273,6 +259,7 @@ class _Uses(ast.NodeVisitor):
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
         self.generic_visit(node)
+        self._check_written(node)
         base, text = self._scope.kind(node.value), ast.unparse(node.value)
         if isinstance(base, Number):
             self._say(node, f"{text} is a single number, not an array: write {text} without [...].")
@@ -287,6 +274,7 @@ class _Uses(ast.NodeVisitor):
     def _check_index(self, node: ast.Subscript, cells: Cells, text: str) -> None:
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if any(isinstance(part, ast.Constant) and part.value is Ellipsis for part in parts):
+            self._say(node, f"{ast.unparse(node)}: `...` cannot be used as an index in a kernel. Write {text}[:].")
             return
         if len(parts) > len(cells.shape):
             self._say(node, f"{ast.unparse(node)} has {len(parts)} indices; {text} has shape {cells.shape}.")
@@ -325,7 +313,8 @@ class _Uses(ast.NodeVisitor):
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
         self.visit(node.target)
         self.visit(node.value)
-        self._refuse_array(node.value, "compute")
+        for side in (node.target, node.value):
+            self._refuse_array(side, "compute")
 
     def _refuse_array(self, node: ast.expr, what: str) -> None:
         kind = self._scope.kind(node)
@@ -334,6 +323,21 @@ class _Uses(ast.NodeVisitor):
                 node,
                 f"{ast.unparse(node)} is an array of shape {kind.shape}: kernels {what} single numbers. Write a loop.",
             )
+
+
+def _reorders(target: ast.expr, value: ast.expr) -> bool:
+    """`a[:] = a[::-1]`."""
+    if not (isinstance(target, ast.Subscript) and isinstance(value, ast.Subscript)):
+        return False
+    steps = [part.step for side in (target, value) for part in ast.walk(side.slice) if isinstance(part, ast.Slice)]
+    return any(step is not None for step in steps) and ast.unparse(target.value) == ast.unparse(value.value)
+
+
+def _root(node: ast.expr) -> str | None:
+    """The name that `s.board[k].x` begins with."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
 
 
 def _first(kind: Kind) -> str:

@@ -216,6 +216,8 @@ def _definition(function: Callable) -> ast.FunctionDef:
     """The function's definition as a tree whose line numbers are those of its file."""
     if not isinstance(function, types.FunctionType):
         raise KernelError(f"{function!r} is not a plain function. Kernels are made of functions written with `def`.")
+    if hasattr(function, "__wrapped__"):
+        raise KernelError(f"{where(function.__wrapped__)} has a decorator, which compiled code would leave out.")
     if function.__name__ == "<lambda>":
         raise KernelError(f"{where(function)} is a lambda. Kernels are made of functions written with `def`.")
     try:

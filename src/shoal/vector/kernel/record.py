@@ -28,6 +28,10 @@ class Field:
             )
         return Field(self.dtype.type, sizes)
 
+    def __call__(self, *given: object) -> Field:
+        """Not a function, though it looks like one of NumPy's types."""
+        raise ConfigError(f"{self}({', '.join(map(str, given))}) is not a field. Give sizes in brackets: {self}[4].")
+
     def __repr__(self) -> str:
         bits = 1 if self.dtype == np.bool_ else 8 * self.dtype.itemsize
         return f"{self.dtype.kind}{bits}{list(self.shape) if self.shape else ''}"
@@ -39,8 +43,10 @@ u8, u16, u32, u64 = Field(np.uint8), Field(np.uint16), Field(np.uint32), Field(n
 b1 = Field(np.bool_)
 
 
-def record(**fields: Field) -> np.dtype:
+def record(*unnamed: object, **fields: Field) -> np.dtype:
     """The dtype of one lane's record, C layout with natural alignment."""
+    if unnamed:
+        raise ConfigError(f"record() got {unnamed[0]!r} without a name. Name every field: record(x=f32, t=i32).")
     if not fields:
         raise ConfigError("record() needs at least one field, e.g. record(x=f32, t=i32).")
     for name, field in fields.items():

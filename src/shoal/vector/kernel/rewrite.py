@@ -14,6 +14,7 @@ The checked build tests indices that are read, divisions, shifts, and whether nu
 from __future__ import annotations
 
 import ast
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,7 +27,8 @@ from numba.extending import overload
 
 from shoal.vector.kernel import checks, numbers
 from shoal.vector.kernel.faults import ENDLESS, KernelFault
-from shoal.vector.kernel.kinds import Scope
+from shoal.vector.kernel.fill import fill, filler
+from shoal.vector.kernel.kinds import Cells, Scope
 
 Wrap = Callable[[Callable], Callable]
 
@@ -58,9 +60,11 @@ class Build:
             "round": numbers.rounded if python else round,
             "fit": checks.fit if checked else numbers.fit,
             "outside": checks.outside,
+            "beyond": checks.beyond,
             "at": checks.at,
             "count": checks.count,
-            "fill": fill if self.compiled else _filler(checks.fit if checked else numbers.fit),
+            "weights": checks.weights,
+            "fill": fill if self.compiled else filler(checks.fit if checked else numbers.fit),
             "turn": self.turn,
             "reward": reward,
             "flag": flag,
@@ -78,48 +82,6 @@ def _square(x):
 
 def _cube(x):
     return x * x * x
-
-
-def _filler(fit: Callable[[Any, Any], Any]) -> Callable[[Any, Any], None]:
-    def fill(target: Any, value: Any) -> None:
-        """`target[:] = value` for a number or for as many numbers."""
-        many = isinstance(value, np.ndarray | tuple)
-        if many and len(value) != len(target):
-            raise KernelFault(f"{len(value)} numbers are written to an array of {len(target)}")
-        for k in range(len(target)):
-            part = value[k] if many else value
-            if isinstance(target[k], np.ndarray):
-                fill(target[k], part)
-            else:
-                target[k] = fit(target[k], numbers.widen(part))
-
-    return fill
-
-
-fill = _filler(numbers.fit)
-
-
-@overload(fill)
-def _fill_compiled(target, value):
-    if (isinstance(value, numba_types.Array) and value.ndim == target.ndim == 1) or isinstance(
-        value, numba_types.UniTuple
-    ):
-
-        def copy_all(target, value):
-            if len(value) != len(target):
-                raise KernelFault("index")
-            for k in range(len(target)):
-                target[k] = value[k]
-
-        return copy_all
-    if isinstance(value, numba_types.Number | numba_types.Boolean):
-
-        def fill_all(target, value):
-            for at in np.ndindex(target.shape):
-                target[at] = value
-
-        return fill_all
-    return None
 
 
 def reward(x: Any) -> float:
@@ -232,14 +194,41 @@ class Rewriter(ast.NodeTransformer):
             return ast.copy_location(_call("USub", node.operand), node)
         return node
 
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        """`a < b and c < d` without a jump where nothing is lost by computing both: a loop then vectorises."""
+        is_plain = self._build.compiled and all(map(_is_plain_test, node.values))
+        self.generic_visit(node)
+        if not is_plain:
+            return node
+        op = ast.BitAnd() if isinstance(node.op, ast.And) else ast.BitOr()
+        return functools.reduce(lambda a, b: ast.copy_location(ast.BinOp(a, op, b), node), node.values)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        is_plain = self._build.compiled and len(node.ops) > 1 and _is_plain_test(node)
+        self.generic_visit(node)
+        if not is_plain:
+            return node
+        sides = [node.left, *node.comparators]
+        pairs = [
+            ast.copy_location(ast.Compare(left, [op], [right]), node)
+            for left, op, right in zip(sides, node.ops, sides[1:], strict=False)
+        ]
+        return functools.reduce(lambda a, b: ast.copy_location(ast.BinOp(a, ast.BitAnd(), b), node), pairs)
+
     def visit_Call(self, node: ast.Call) -> ast.AST:
         array = self._array_method(node)
         if array is not None:
             return ast.copy_location(_call(*array), node)
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if isinstance(node.func, ast.Attribute):  # a method's name is not a number to widen
-            if self._build.checked and node.func.attr == "integers" and len(node.args) == 1:
-                node.args = [_call("count", self.visit(node.args[0]))]
+            tested = {"integers": "count", "choice": "weights"}.get(node.func.attr)
+            if (
+                self._build.checked
+                and tested is not None
+                and len(node.args) == 1
+                and not self._is_module(node.func.value)
+            ):
+                node.args = [_call(tested, self._visit_base(node.args[0]))]
                 node.func.value = self._visit_base(node.func.value)
                 return node
             node.func.value = self._visit_base(node.func.value)
@@ -266,7 +255,12 @@ class Rewriter(ast.NodeTransformer):
             if not is_numpy and not node.args and not self._is_module(function.value):
                 return f"array_{function.attr}", self._visit_base(function.value)
         builtin = isinstance(function, ast.Name) and function.id in ("sum", "min", "max", "any", "all")
-        if builtin and len(node.args) == 1 and isinstance(node.args[0], ast.Name | ast.Attribute | ast.Subscript):
+        if (
+            builtin
+            and not node.keywords
+            and len(node.args) == 1
+            and isinstance(node.args[0], ast.Name | ast.Attribute | ast.Subscript)
+        ):
             return f"array_{function.id}", self._visit_base(node.args[0])  # type: ignore[attr-defined]
         return None
 
@@ -313,9 +307,10 @@ class Rewriter(ast.NodeTransformer):
 
     def _assign(self, target: ast.expr, value: ast.expr, at: ast.stmt) -> Any:
         """`target = value`, for a value that is rewritten and a target that is not."""
-        if isinstance(target, ast.Subscript) and _has_slice(target.slice):
-            whole = ast.copy_location(ast.Subscript(target.value, target.slice, ast.Load()), target)
-            return ast.copy_location(ast.Expr(_call("fill", self._visit_base(whole), value)), at)
+        if isinstance(target, ast.Subscript) and (
+            _has_slice(target.slice) or isinstance(self._scope.kind(target), Cells)
+        ):
+            return self._fill(target, value, at)
         if isinstance(target, ast.Attribute):
             target.value = self._visit_base(target.value)
             return ast.copy_location(ast.Assign([target], self._fitted(target, value)), at)
@@ -328,6 +323,32 @@ class Rewriter(ast.NodeTransformer):
             return ast.copy_location(ast.Assign([target], self._fitted(target, value)), at)
         first, kept = self._keep(value, at)  # Python computes the value before the index
         return [first, *self._write(target, index, ast.Name(kept, ast.Load()), at, is_safe)]
+
+    def _fill(self, target: ast.Subscript, value: ast.expr, at: ast.stmt) -> list[ast.stmt]:
+        """`a[i, :] = value`, or `a[i] = value` where that is an array: an index is tested like any that is written."""
+        kind, parts = self._scope.kind(target.value), _elements(target.slice)
+        sizes = kind.shape if isinstance(kind, Cells) else ()
+        array = self._visit_base(target.value)
+        before: list[ast.stmt] = []
+        for axis, part in enumerate(parts):
+            if isinstance(part, ast.Slice) or (isinstance(part, ast.Constant) and part.value is Ellipsis):
+                parts[axis] = self.visit(part)
+                continue
+            place = self._scope.interval(part)
+            statement, name = self._keep(self.visit(part), at)
+            parts[axis] = ast.Name(name, ast.Load())
+            before.append(statement)
+            if place is None or axis >= len(sizes) or not -sizes[axis] <= place[0] <= place[1] < sizes[axis]:
+                before.append(self._guard_axis(array, axis, ast.Name(name, ast.Load()), at))
+        index = ast.Tuple(parts, ast.Load()) if isinstance(target.slice, ast.Tuple) else parts[0]
+        whole = ast.copy_location(ast.Subscript(array, index, ast.Load()), target)
+        return [*before, ast.copy_location(ast.Expr(_call("fill", whole, value)), at)]
+
+    def _guard_axis(self, array: ast.expr, axis: int, index: ast.expr, at: ast.stmt) -> ast.stmt:
+        test = _call("beyond", _copy(array), ast.Constant(axis), index)
+        if not self._build.compiled:
+            return ast.copy_location(ast.Expr(test), at)
+        return self._fault_if(test, "index", at)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
         target = node.target
@@ -453,6 +474,28 @@ def _is_simple(node: ast.expr) -> bool:
     if isinstance(node, ast.Tuple):
         return all(map(_is_simple, node.elts))
     return isinstance(node, ast.Name | ast.Constant)
+
+
+def _is_plain_test(node: ast.expr) -> bool:
+    """Whether this is true or false, and computed in no time and without anything that could go wrong."""
+    if isinstance(node, ast.BoolOp):
+        return all(map(_is_plain_test, node.values))
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return _is_plain_test(node.operand)
+    if not isinstance(node, ast.Compare) or any(isinstance(op, ast.In | ast.NotIn) for op in node.ops):
+        return False
+    return all(map(_is_plain_number, [node.left, *node.comparators]))
+
+
+def _is_plain_number(node: ast.expr) -> bool:
+    if isinstance(node, ast.BinOp):
+        is_simple = isinstance(node.op, ast.Add | ast.Sub | ast.Mult)
+        return is_simple and _is_plain_number(node.left) and _is_plain_number(node.right)
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.op, ast.USub) and _is_plain_number(node.operand)
+    return isinstance(node, ast.Name | ast.Constant) or (
+        isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    )
 
 
 def _is_nonzero(node: ast.expr) -> bool:

@@ -13,6 +13,7 @@ import builtins
 import contextlib
 import copy
 import enum
+import functools
 import math
 import types
 from collections.abc import Callable, Iterator
@@ -24,15 +25,17 @@ from numba.core.dispatcher import Dispatcher
 
 from shoal.errors import KernelError
 from shoal.jit import LEAN, inner
+from shoal.vector.kernel.fill import fill
 from shoal.vector.kernel.forms import type_names
 from shoal.vector.kernel.kernel import Kernel
 from shoal.vector.kernel.numbers import MATH, as_python, widen
 from shoal.vector.kernel.reach import Reach, lookup, where
-from shoal.vector.kernel.rewrite import Build, Rewriter, fill
+from shoal.vector.kernel.rewrite import Build, Rewriter
 from shoal.vector.kernel.scratch import scratch
 
 LARGEST_CONSTANT = 2**16  # bytes of a global table: what is larger takes long to compile
 INLINE_BYTES = 1500  # bytecode of functions small enough to be worth inlining wherever they are called
+ONCE_INLINE_BYTES = 8000  # of functions that are called in one or two places
 _CONSTANTS = (bool, int, float, str, type(None))
 
 
@@ -73,7 +76,8 @@ class SourceSet:
         rewritten = namespace[definition.name]
         rewritten.__qualname__ = function.__qualname__
         rewritten.__defaults__ = function.__defaults__
-        self._done[function] = self._wrap(rewritten)  # before its callees, which may call it
+        wrap = compile_at_once if self._build.compiled and self._reach.role(function) is not None else self._wrap
+        self._done[function] = wrap(rewritten)  # before its callees, which may call it
         for name, value in sorted(names.items()):
             namespace[name] = self._bind(function, name, value, definition)
         return self._done[function]
@@ -192,3 +196,7 @@ def compile_wrap(function: Callable, inline_bytes: int = INLINE_BYTES) -> Callab
     # Numba would compile `f(s, 0)` and `f(s, 1)` as two functions; LLVM, inlining, sees the constants anyway.
     compiled.get_call_template = lambda args, kws: call_template(tuple(map(numba_types.unliteral, args)), kws)  # type: ignore[method-assign]
     return compiled
+
+
+compile_at_once = functools.partial(compile_wrap, inline_bytes=ONCE_INLINE_BYTES)
+"""`compile_wrap` for what is called in one or two places: the loop over lanes then knows sizes, strides and constants."""

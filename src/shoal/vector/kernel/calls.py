@@ -1,0 +1,163 @@
+"""Mistakes in calls, seen in a kernel's source: what makes new arrays, methods of arrays, `rng`, `scratch`."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from shoal.jit.rng import Rng
+from shoal.vector.kernel.kinds import RNG_METHODS, Cells, Number, Scope, Stream
+from shoal.vector.kernel.numbers import ARRAY_METHODS
+from shoal.vector.kernel.returns import Finding
+
+_INSTEAD = "Use an array field of the state, scratch(...), or a loop over single numbers"
+_MAKES_ARRAYS = set(
+    """
+    append arange argpartition argsort argwhere array asarray atleast_1d atleast_2d bincount column_stack
+    concatenate convolve copy correlate cross cumprod cumsum delete diag diff digitize dot einsum empty empty_like
+    eye flatnonzero flip fliplr flipud full full_like fromiter hstack identity inner insert interp kron linalg
+    linspace logspace matmul median meshgrid nonzero ones ones_like outer pad partition percentile quantile ravel
+    repeat reshape resize roll rot90 searchsorted sort split squeeze stack std swapaxes take tensordot tile trace
+    transpose tri tril triu unique unravel_index var vdot vstack where zeros zeros_like
+    """.split()  # noqa: SIM905 (one word each would be sixty lines)
+)
+_OF_ARRAYS = {"shape", "size", "ndim", *ARRAY_METHODS}
+_OTHERWISE = {
+    "copy": "a kernel cannot make new arrays: copy into an array of your own with b[:] = a",
+    "fill": "write a[:] = value",
+    "append": "arrays have a fixed size: keep a count beside the array and write a[count]",
+    "pop": "arrays have a fixed size: keep a count beside the array",
+    "astype": "numbers are float64, int64 or bool once they are read",
+    "T": "swap the indices instead",
+    "sort": "write a loop",
+}
+_UNKNOWN_MATH = {
+    "cbrt", "comb", "dist", "exp2", "factorial", "fsum", "fma", "isclose", "isqrt", "lcm", "nextafter", "perm", "prod",
+    "remainder", "sumprod", "ulp",
+}  # fmt: skip
+_OF_NUMBERS = {"abs", "float", "int", "round", "bool"}
+_OF_MANY = {"len", "sum", "min", "max", "any", "all"}
+
+
+def call_mistakes(definition: ast.FunctionDef, scope: Scope, lookup: Callable[[str], Any]) -> Iterator[Finding]:
+    """What is wrong with the calls and the attributes of arrays in a function."""
+    calls = _Calls(scope, lookup)
+    for node in ast.walk(definition):
+        sentence = None
+        if isinstance(node, ast.Call):
+            sentence = calls.mistake(node)
+        elif isinstance(node, ast.Attribute):
+            sentence = calls.attribute_mistake(node)
+        if sentence is not None:
+            yield node.lineno, sentence  # type: ignore[attr-defined]
+
+
+class _Calls:
+    def __init__(self, scope: Scope, lookup: Callable[[str], Any]) -> None:
+        self._scope, self._lookup = scope, lookup
+
+    def mistake(self, node: ast.Call) -> str | None:
+        """What is wrong with a call, or None."""
+        function, text = node.func, ast.unparse(node.func)
+        if isinstance(function, ast.Name):
+            return self._of_builtin(node, function.id)
+        if not isinstance(function, ast.Attribute):
+            return None
+        if isinstance(self._scope.kind(function.value), Stream) and function.attr in RNG_METHODS:
+            return _of_rng(node, function.attr, text)
+        module = self._module(function.value)
+        if module is None and isinstance(self._scope.kind(function.value), Cells) and function.attr in ARRAY_METHODS:
+            return _over_one_axis(text) if node.args or node.keywords else None
+        if module is np and function.attr in ARRAY_METHODS:
+            return _over_one_axis(text) if len(node.args) != 1 or node.keywords else None
+        if module is np or module is math:
+            return self._of_numbers(node, text)
+        return None
+
+    def attribute_mistake(self, node: ast.Attribute) -> str | None:
+        """What is wrong with an attribute of an array, or a function of NumPy that makes one."""
+        if isinstance(self._scope.kind(node.value), Cells) and node.attr not in _OF_ARRAYS:
+            otherwise = _OTHERWISE.get(node.attr, f"an array in a kernel has {', '.join(sorted(_OF_ARRAYS))}")
+            return f"{ast.unparse(node)} cannot be used: {otherwise}."
+        if self._module(node.value) is math and node.attr in _UNKNOWN_MATH:
+            return (
+                f"{ast.unparse(node)} cannot be used in a kernel. Write it with the other functions of math, or a loop."
+            )
+        if self._module(node.value) is np and node.attr == "clip":
+            return "np.clip cannot be used in a kernel: write min(max(x, low), high)."
+        if self._module(node.value) is np and node.attr in _MAKES_ARRAYS and hasattr(np, node.attr):
+            return f"{ast.unparse(node)} works on whole arrays, which a kernel cannot do. {_INSTEAD}."
+        return None
+
+    def _of_builtin(self, node: ast.Call, name: str) -> str | None:
+        if name == "scratch":
+            return self._of_scratch(node)
+        if self._value(name) is not None:  # a function of the author's with this name
+            return None
+        if name in _OF_NUMBERS:
+            return self._of_numbers(node, name)
+        if name in _OF_MANY and node.keywords:
+            return f"{name}(..., {node.keywords[0].arg}=...) cannot be used in a kernel. Write a loop."
+        if name in _OF_MANY and len(node.args) == 1 and isinstance(self._scope.kind(node.args[0]), Number):
+            return f"{ast.unparse(node)}: {ast.unparse(node.args[0])} is a single number, not an array."
+        return None
+
+    def _of_numbers(self, node: ast.Call, text: str) -> str | None:
+        for argument in node.args:
+            kind = self._scope.kind(argument)
+            if isinstance(kind, Cells):
+                return (
+                    f"{text}({ast.unparse(argument)}): {ast.unparse(argument)} is an array of shape {kind.shape}; "
+                    "kernels compute single numbers. Write a loop."
+                )
+        return None
+
+    def _of_scratch(self, node: ast.Call) -> str | None:
+        if len(node.args) != 2 or node.keywords:
+            return "scratch(KIND, count) takes a record type and a constant count."
+        kind, count = node.args
+        dtype = self._value(kind.id) if isinstance(kind, ast.Name) else None
+        if not isinstance(dtype, np.dtype) or dtype.names is None:
+            return (
+                f"scratch({ast.unparse(kind)}, ...) needs a record type of the module: "
+                "PAIR = record(left=f64, right=f64) at the top of the file, then scratch(PAIR, 8)."
+            )
+        known = self._scope.interval(count)
+        if known is None or known[0] != known[1] or known[0] < 1:
+            return f"scratch(..., {ast.unparse(count)}): the count must be a constant whole number of at least 1."
+        return None
+
+    def _value(self, name: str) -> Any:
+        try:
+            return self._lookup(name)
+        except LookupError:
+            return None
+
+    def _module(self, node: ast.expr) -> Any:
+        value = self._value(node.id) if isinstance(node, ast.Name) and node.id not in self._scope.names else None
+        return value if value is np or value is math else None
+
+
+def _over_one_axis(text: str) -> str:
+    return f"{text}(...) is over all elements of one array and takes nothing else. Write a loop for a part of it."
+
+
+def _of_rng(node: ast.Call, method: str, text: str) -> str | None:
+    signature = inspect.signature(getattr(Rng, method))
+    shown = f"{text}({', '.join(list(signature.parameters)[1:])})"
+    try:
+        signature.bind(None, *node.args, **{str(keyword.arg): keyword.value for keyword in node.keywords})
+    except TypeError as error:
+        also = {
+            "integers": "; for a whole number from a to b - 1 write a + rng.integers(b - a)",
+            "normal": "; write mean + deviation * rng.normal()",
+        }.get(method, "")
+        return f"{shown} is called with {error}{also}."
+    if method == "uniform" and len(node.args) + len(node.keywords) == 1:
+        return f"{ast.unparse(node)}: rng.uniform takes both bounds, rng.uniform(low, high), or none for 0 to 1."
+    return None
