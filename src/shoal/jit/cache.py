@@ -89,8 +89,9 @@ class CachedModule:
             compile_or_load, compile_anew = dispatcher.compile, dispatcher._compiler.compile
 
             def compile_alone(signature: tuple) -> Callable:
-                # two processes at once would write two signatures into one file of Numba's cache
-                with self._locked():
+                # two processes at once would write two signatures into one file of Numba's cache; waiting for the
+                # other one to compile is compiling too
+                with _counted(), self._locked():
                     return compile_or_load(signature)
 
             def compile_and_say(*arguments: object) -> CompileResult:
@@ -109,7 +110,9 @@ class CachedModule:
             return
         _write_once(self._path, self._text)  # in case that somebody has cleared the folder
         with open(self._path) as file:
-            lock(file, wait=True)
+            if not lock(file, wait=False):
+                with _announced(self.title, after=_PATIENCE):
+                    lock(file, wait=True)
             self._held.now = True
             try:
                 yield

@@ -59,6 +59,13 @@ def entry_points(title: str, functions: Iterable[Dispatcher] | Mapping[Dispatche
         functions: functions compiled by Numba (`inner`), each for the types of the arguments of its first call; or each
             with an example of its arguments, to compile all of them now.
     """
+    cached = entry_module(title, functions)
+    names = [function.py_func.__name__ for function in functions]
+    return {name: getattr(cached.module, name) for name in names}
+
+
+def entry_module(title: str, functions: Iterable[Dispatcher] | Mapping[Dispatcher, tuple]) -> CachedModule:
+    """The module that `entry_points` takes functions from; compiled already where there are examples of arguments."""
     pairs = functions.items() if isinstance(functions, Mapping) else ((function, None) for function in functions)
     examples = {function.py_func.__name__: (function, example) for function, example in pairs}
     signatures = {name: tuple(map(numba.typeof, args)) for name, (_, args) in examples.items() if args is not None}
@@ -68,7 +75,7 @@ def entry_points(title: str, functions: Iterable[Dispatcher] | Mapping[Dispatche
     cached = CachedModule(title, text, namespace, {"nogil": True, "_nrt": not lean}, signatures)
     if signatures:
         cached.compile(signatures)
-    return {name: getattr(cached.module, name) for name in examples}
+    return cached
 
 
 def _wrapper_text(name: str, function: Dispatcher) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, closing, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -166,6 +166,7 @@ def carry_out(
     with ExitStack() as stack:
         with naming(plan.source):
             check_memory(plan.world, plan.config)
+            stack.enter_context(_compiling_aside(plan))
             batch = stack.enter_context(_open_lanes(plan))
             own_hooks = plan.hooks_for(batch.pattern)
             agent = make_agent(plan.world, plan.config, batch.pattern, plan.network)
@@ -234,6 +235,16 @@ def _open_run(plan: Plan, batch: Batch, runs_dir: str | Path, name: str | None) 
         return resume_run(plan.resume, only_numbers=batch.state_is_data, trust=plan.trust)
     values, headlines = config_values(plan.config), lab_of(plan.world).headlines
     return create_run(runs_dir, values, command_line(plan.config.world), headlines, name), None
+
+
+def _compiling_aside(plan: Plan) -> AbstractContextManager[None]:
+    """Have what learns compiled while the lanes are, where it is the standard one."""
+    config, has_own_network = plan.config, plan.network is not None or lab_of(plan.world).network is not None
+    if config.algo.name != "ppo" or config.device != "cpu" or config.runners or has_own_network:
+        return nullcontext()
+    from shoal.agents.fast.ahead import learner_compiled_aside
+
+    return learner_compiled_aside()
 
 
 # ---------------------------------------------------------------------- training

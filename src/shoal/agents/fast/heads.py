@@ -341,7 +341,12 @@ def pack_weights(flat, layout, packed):
     pack(flat, Layout(*layout), packed)
 
 
+ACTOR = ("ppo_actor", (act,))
+LEARNER = ("ppo_learner", (pack_weights, add_gradient, moments))
+"""What is compiled together, by its title. Acting and learning are apart, so that two processes can share the work."""
+
+
 @functools.cache
 def compiled() -> Mapping[str, Callable]:
     """The functions that Python calls, by name."""
-    return entry_points("ppo", [pack_weights, act, add_gradient, moments])
+    return {**entry_points(*ACTOR), **entry_points(*LEARNER)}

@@ -199,4 +199,4 @@ def compile_wrap(function: Callable, inline_bytes: int = INLINE_BYTES) -> Callab
 
 
 compile_at_once = functools.partial(compile_wrap, inline_bytes=ONCE_INLINE_BYTES)
-"""`compile_wrap` for what is called in one or two places: the loop over lanes then knows sizes, strides and constants."""
+"""`compile_wrap` for what is called in one or two places: the loop over lanes then knows sizes and strides."""
