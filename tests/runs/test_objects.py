@@ -71,3 +71,13 @@ def test_a_class_of_a_module_needs_no_word(tmp_path, capsys):
 def test_a_batch_that_is_made_is_refused_in_a_sentence():
     with pytest.raises(ConfigError, match="is a batch that is already made, and a run makes its own"):
         shoal.train(shoal.make("cartpole", 2), total_steps=10)
+
+
+def test_a_vector_environment_that_is_made_is_refused_in_a_sentence():
+    with pytest.raises(ConfigError, match=r"cannot make lanes. Pass a Gymnasium id, a class or a factory"):
+        shoal.train(gym.vector.SyncVectorEnv([EnvWalk]), total_steps=10)
+
+
+def test_several_seeds_need_a_name():
+    with pytest.raises(ConfigError, match="processes of their own, which cannot find"):
+        shoal.train(partial(Adjustable, size=3), seeds=2, **QUICK)

@@ -18,7 +18,7 @@ from shoal.experiments.panel import Progress
 from shoal.experiments.processes import Crew, Event, Job, choose_processes, job
 from shoal.experiments.seeds import Seeds, read_seeds
 from shoal.options import Values
-from shoal.registry import as_world
+from shoal.registry import UNNAMED, as_world
 from shoal.runs.num_envs import Source, plan_measured
 from shoal.training.command import command_line
 from shoal.training.config import TrainConfig
@@ -140,9 +140,9 @@ def _check_importable(world: World) -> None:
     """`ConfigError` unless another process can find the world by its reference."""
     reference = world.reference
     remedy = "Put it into a module that can be imported, and name it as package.module:Name."
-    if reference.startswith("__main__:") or "<" in reference:
+    if reference.startswith(UNNAMED):
         raise ConfigError(
-            f"Several runs are trained in processes of their own, which cannot find {reference}. {remedy}"
+            f"Several runs are trained in processes of their own, which cannot find {world.name}. {remedy}"
         )
     try:
         as_world(reference)

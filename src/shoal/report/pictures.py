@@ -63,7 +63,8 @@ def show_pictures(batch: Batch) -> None:
 def render(batch: Batch) -> list[np.ndarray]:
     """One picture [H, W, 3] uint8 of every lane."""
     try:
-        pictures = [np.asarray(picture) for picture in batch.render() or ()]
+        drawn: tuple[Any, ...] = batch.render() or ()
+        pictures = [np.asarray(picture) for picture in drawn]
     except (LaneFault, NotImplementedError) as error:
         raise cannot_draw(error) from error
     if any(picture.ndim != 3 or picture.shape[2] != 3 for picture in pictures):

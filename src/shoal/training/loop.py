@@ -72,9 +72,7 @@ class Loop:
         self.inexact: str | None = None  # why the environments cannot be saved, once that is known
         self._stop_reason: str | None = None
         self._resumed = False
-        self._unreported: dict[str, float] | None = (
-            None  # what an iteration learned whose callbacks did not come to an end
-        )
+        self._unreported: dict[str, float] | None = None  # of an iteration whose callbacks did not come to an end
 
     def train(self) -> str:
         """Run to the end; returns the reason why it ended."""
@@ -122,6 +120,8 @@ class Loop:
 
     def _try_to_save_environments(self) -> None:
         """Say now, and not when it is too late, if the run can be resumed with new episodes only."""
+        if self.batch.state_is_data:
+            return
         try:
             self.batch.get_state()
         except StateError as error:
@@ -141,7 +141,7 @@ class Loop:
         episodes = self.rollout.episodes
         self.run.episodes(self.step, episodes.returns, episodes.lengths)
         if any(hook.is_due(self) for hook in self.hooks.lengthy()):
-            self._unreported = metrics
+            self.last_metrics = self._unreported = metrics
             self.save()
         return metrics
 
@@ -181,10 +181,9 @@ class Loop:
         """A row of what was learned since the last one, the latest of each number."""
         self.last_metrics |= {f"time/{section}": seconds for section, seconds in self.clock.lap().items()}
         self.last_metrics[CPU_CORES] = self.cpu.cores()
-        about: dict[str, float | str] = {
-            "time/iterations": self.iteration,
-            **({} if self.phase is None else {"phase": self.phase}),
-        }
+        about: dict[str, float | str] = {"time/iterations": self.iteration}
+        if self.phase is not None:
+            about["phase"] = self.phase
         self.run.log(self.step, {**self._unlogged, **self.last_metrics, **about})
         self._unlogged = {}
 

@@ -116,11 +116,11 @@ def test_a_state_continues_exactly_in_a_serial_batch_and_back(mode):
 
 
 def test_what_cannot_be_saved_leaves_the_batch_running():
-    batch = WorkerBatch("LunarLander-v3", 2, num_workers=2)
+    batch = WorkerBatch("BipedalWalker-v3", 2, num_workers=2)
     batch.reset(seed=0)
     with pytest.raises(StateError, match="cannot save these environments"):
         batch.get_state()
-    batch.step([0, 0])
+    batch.step(batch.action_space.sample())
     batch.close()
 
 

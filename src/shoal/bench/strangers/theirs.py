@@ -41,6 +41,7 @@ class Training:
             lanes.obs_rms = trained.obs_rms
         returns, _ = evaluate_policy(self.model, lanes, episodes, return_episode_rewards=True)
         lanes.close()
+        assert isinstance(returns, list)
         return {"returns": [float(value) for value in returns]}
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Sequence
-from multiprocessing.connection import Connection
+from typing import Any
 
 import numpy as np
 
 from shoal.bench.contender import Contender, Run, Work
 from shoal.registry import make
 from shoal.vector.batch import Batch
+from shoal.vector.workers.protocol import Connection
 
 ENV = "LunarLander-v3"
 _HERE = "shoal.bench.strangers.workers"
@@ -31,7 +32,7 @@ def work(num_envs: int = 64) -> Work:
     )
 
 
-def together(num_envs: int, **options: object) -> Run:
+def together(num_envs: int, **options: Any) -> Run:
     """One batch of Shoal."""
     batch = make(ENV, num_envs, **options)
     batch.reset(seed=0)
