@@ -56,7 +56,7 @@ $(VENV)/.train: pyproject.toml constraints.txt
 
 # What the tests and benchmarks need on top.
 $(VENV)/.setup: $(VENV)/.train
-	$(PIP) -e '.[train,dev,box2d,strangers,peers,video,routing,kg,search,tune,ray,sb3,torchrl,pettingzoo,export,docs]'
+	$(PIP) -e '.[train,dev,atari,box2d,strangers,peers,video,routing,kg,search,tune,ray,sb3,torchrl,pettingzoo,export,docs]'
 	touch $@
 
 clean:

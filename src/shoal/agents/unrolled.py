@@ -27,94 +27,108 @@ def unroll(cell: nn.GRUCell | nn.LSTMCell, features: Tensor, state: Tensor, done
     return _UnrolledLSTM.apply(gates + cell.bias_hh, hidden, memory, cell.weight_hh, carries)
 
 
+def _cuts(carries: Tensor) -> list[Tensor | None]:
+    """For every step what the state is multiplied with after it, [N, 1], or None where no episode ended."""
+    ended = (carries == 0).flatten(1).any(1).tolist()
+    return [cut if some else None for cut, some in zip(carries.unbind(), ended, strict=True)]
+
+
+def _by_step(*parts: Tensor) -> list[tuple[Tensor, ...]]:
+    """The rows of parts [T, ...] for every step. Made one by one, these views would cost as much as the arithmetic."""
+    return list(zip(*(part.unbind() for part in parts), strict=True))
+
+
 class _UnrolledGRU(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, gates: Tensor, state: Tensor, weight: Tensor, bias: Tensor, carries: Tensor) -> Tensor:
         steps, count, size = len(gates), *state.shape
-        turned = weight.t()
-        before, after = gates.new_empty(steps, count, size), gates.new_empty(steps, count, size)
-        recalled = gates.new_empty(steps, count, 3 * size)  # of the state, before the reset gate
-        squashed = gates.new_empty(steps, count, 2 * size)  # reset and update gates
-        proposed = gates.new_empty(steps, count, size)
-        before[0] = state
-        for t in range(steps):
-            torch.addmm(bias, before[t], turned, out=recalled[t])
-            torch.add(gates[t, :, : 2 * size], recalled[t, :, : 2 * size], out=squashed[t]).sigmoid_()
-            reset, update = squashed[t, :, :size], squashed[t, :, size:]
-            new = recalled[t, :, 2 * size :]
-            torch.addcmul(gates[t, :, 2 * size :], reset, new, out=proposed[t]).tanh_()
-            torch.lerp(proposed[t], before[t], update, out=after[t])
-            if t + 1 < steps:
-                torch.mul(after[t], carries[t], out=before[t + 1])
-        ctx.save_for_backward(weight, before, recalled[..., 2 * size :], squashed, proposed, carries)
+        of_gates, of_new = weight.split([2 * size, size])
+        new_bias = bias[2 * size :]
+        new, proposed, after = gates.new_empty(3, steps, count, size)
+        squashed = gates[..., : 2 * size] + bias[: 2 * size]  # reset and update gates, once they are squashed
+        before, cuts = [state], _cuts(carries)
+        rows = _by_step(squashed, *squashed.chunk(2, -1), gates[..., 2 * size :], new, proposed, after)
+        for t, (both, reset, update, offered, recalled, proposal, out) in enumerate(rows):
+            hidden = before[t]
+            both.addmm_(hidden, of_gates.t()).sigmoid_()
+            torch.addmm(new_bias, hidden, of_new.t(), out=recalled)
+            torch.addcmul(offered, reset, recalled, out=proposal).tanh_()
+            torch.lerp(proposal, hidden, update, out=out)
+            cut = cuts[t]
+            before.append(out if cut is None else out * cut)
+        ctx.save_for_backward(weight, torch.stack(before[:-1]), new, squashed, proposed, carries)
         return after
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         weight, before, new, squashed, proposed, carries = ctx.saved_tensors
-        (steps, count, _), grad = before.shape, grad.contiguous()
+        steps, count, _ = before.shape
         reset, update = squashed.chunk(2, -1)
         of_proposed = (1 - update) * (1 - proposed**2)
-        slopes = torch.stack(
-            [of_proposed * new * reset * (1 - reset), (before - proposed) * update * (1 - update), of_proposed * reset],
-            2,
-        )
-        recalled, hidden = torch.empty_like(slopes), torch.empty_like(before)
+        of_reset, of_update = of_proposed * new * reset * (1 - reset), (before - proposed) * update * (1 - update)
+        slopes = torch.stack([of_reset, of_update, of_proposed * reset], 2)
+        hidden, recalled, cuts = torch.empty_like(before), torch.empty_like(slopes), _cuts(carries)
         carried = torch.zeros_like(before[0])
+        rows = _by_step(grad, hidden, hidden.unsqueeze(2), slopes, recalled, recalled.flatten(2), update)
         for t in reversed(range(steps)):
-            torch.addcmul(grad[t], carried, carries[t], out=hidden[t])
-            torch.mul(hidden[t].unsqueeze(1), slopes[t], out=recalled[t])
-            carried = torch.addmm(hidden[t] * update[t], recalled[t].view(count, -1), weight)
-        rows = recalled.view(steps * count, -1)
-        gates = recalled.clone()
-        gates[:, :, 2] = hidden * of_proposed
-        return gates.flatten(2), carried, rows.t() @ before.flatten(0, 1), rows.sum(0), None
+            given, now, wide, slope, back, flat, kept = rows[t]
+            cut = cuts[t]
+            torch.add(given, carried if cut is None else carried * cut, out=now)
+            torch.mul(wide, slope, out=back)
+            carried = torch.mul(now, kept).addmm_(flat, weight)
+        flat = recalled.view(steps * count, -1)
+        of_weight, of_bias = flat.t() @ before.flatten(0, 1), flat.sum(0)
+        recalled[:, :, 2] = hidden * of_proposed
+        return recalled.flatten(2), carried, of_weight, of_bias, None
 
 
 class _UnrolledLSTM(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, gates: Tensor, state: Tensor, memory: Tensor, weight: Tensor, carries: Tensor) -> Tensor:
-        steps, count, size = len(gates), *state.shape
-        turned = weight.t()
-        hidden_before, memory_before = gates.new_empty(2, steps, count, size)
-        after, bent = gates.new_empty(2, steps, count, size)  # `bent` is tanh of the memory
-        squashed = torch.empty_like(gates)  # input, forget, proposed, output
-        hidden_before[0], memory_before[0] = state, memory
-        for t in range(steps):
-            torch.addmm(gates[t], hidden_before[t], turned, out=squashed[t])
-            squashed[t, :, : 2 * size].sigmoid_()
-            squashed[t, :, 2 * size : 3 * size].tanh_()
-            squashed[t, :, 3 * size :].sigmoid_()
-            admit, keep, propose, show = squashed[t].chunk(4, -1)
-            kept = torch.addcmul(admit * propose, keep, memory_before[t])
-            torch.tanh(kept, out=bent[t])
-            torch.mul(show, bent[t], out=after[t])
-            if t + 1 < steps:
-                torch.mul(after[t], carries[t], out=hidden_before[t + 1])
-                torch.mul(kept, carries[t], out=memory_before[t + 1])
-        ctx.save_for_backward(weight, hidden_before, memory_before, squashed, bent, carries)
+        (count, size), turned = state.shape, weight.t()
+        after, bent = gates.new_empty(2, len(gates), count, size)  # `bent` is tanh of the memory
+        squashed = gates.clone()  # input, forget, proposed, output; `gates` belongs to others
+        hidden_before, memory_before, cuts = [state], [memory], _cuts(carries)
+        admits, keeps, proposals, shows = squashed.chunk(4, -1)
+        rows = _by_step(squashed, squashed[..., : 2 * size], admits, keeps, proposals, shows, bent, after)
+        for t, (row, both, admit, keep, propose, show, bend, out) in enumerate(rows):
+            row.addmm_(hidden_before[t], turned)
+            both.sigmoid_()
+            propose.tanh_()
+            show.sigmoid_()
+            held = torch.mul(admit, propose).addcmul_(keep, memory_before[t])
+            torch.tanh(held, out=bend)
+            torch.mul(show, bend, out=out)
+            cut = cuts[t]
+            hidden_before.append(out if cut is None else out * cut)
+            memory_before.append(held if cut is None else held * cut)
+        befores = torch.stack(hidden_before[:-1]), torch.stack(memory_before[:-1])
+        ctx.save_for_backward(weight, *befores, squashed, bent, carries)
         return after
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         weight, hidden_before, memory_before, squashed, bent, carries = ctx.saved_tensors
-        (steps, count, size), grad = bent.shape, grad.contiguous()
+        steps, count, size = bent.shape
         admit, keep, propose, show = squashed.chunk(4, -1)
-        of_memory = show * (1 - bent**2)
-        slopes = torch.stack(
-            [propose * admit * (1 - admit), memory_before * keep * (1 - keep), admit * (1 - propose**2)], 2
-        )
-        of_show = bent * show * (1 - show)
-        gates = torch.empty_like(squashed).view(steps, count, 4, size)
-        carried_hidden, carried_memory = torch.zeros_like(bent[0]), torch.zeros_like(bent[0])
+        of_memory, of_show = show * (1 - bent**2), bent * show * (1 - show)
+        of_admit, of_keep = propose * admit * (1 - admit), memory_before * keep * (1 - keep)
+        slopes = torch.stack([of_admit, of_keep, admit * (1 - propose**2)], 2)
+        gates, cuts = torch.empty_like(squashed).view(steps, count, 4, size), _cuts(carries)
+        hidden_back, memory_back = torch.zeros_like(bent[0]), torch.zeros_like(bent[0])
+        rows = _by_step(grad, of_memory, slopes, of_show, keep, gates[:, :, :3], gates[:, :, 3], gates.flatten(2))
         for t in reversed(range(steps)):
-            hidden = torch.addcmul(grad[t], carried_hidden, carries[t])
-            memory = torch.addcmul(carried_memory * carries[t], hidden, of_memory[t])
-            torch.mul(memory.unsqueeze(1), slopes[t], out=gates[t, :, :3])
-            torch.mul(hidden, of_show[t], out=gates[t, :, 3])
-            carried_memory = memory * keep[t]
-            carried_hidden = gates[t].view(count, -1) @ weight
-        rows = gates.view(steps * count, -1)
-        return gates.flatten(2), carried_hidden, carried_memory, rows.t() @ hidden_before.flatten(0, 1), None
+            given, bend, slope, shown, kept, three, last, flat = rows[t]
+            cut = cuts[t]
+            if cut is not None:
+                hidden_back, memory_back = hidden_back * cut, memory_back * cut
+            hidden = given + hidden_back
+            memory = torch.addcmul(memory_back, hidden, bend)
+            torch.mul(memory.unsqueeze(1), slope, out=three)
+            torch.mul(hidden, shown, out=last)
+            memory_back = memory * kept
+            hidden_back = flat @ weight
+        flat = gates.view(steps * count, -1)
+        return gates.flatten(2), hidden_back, memory_back, flat.t() @ hidden_before.flatten(0, 1), None
