@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from shoal.bench.contender import Contender, Run, Work
 from shoal.bench.report import make_console, print_result, write_result
 from shoal.bench.rounds import run_works
 from shoal.training.lab import Verb
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from shoal.vector.batch import Batch
 
 
 @dataclass(frozen=True)
@@ -77,7 +83,7 @@ def spread_kernel(num_envs: int) -> Run:
     return _stepping(batch, np.random.default_rng(0).integers(5, size=(16, num_envs, 3)))
 
 
-def _stepping(batch, actions) -> Run:  # type: ignore[no-untyped-def]
+def _stepping(batch: Batch, actions: np.ndarray) -> Run:
     batch.reset(seed=0)
 
     def run(count: int) -> int:
@@ -98,7 +104,7 @@ def pgx_scan(num_envs: int) -> Run:
     game = pgx.make("connect_four")
     step = jax.vmap(auto_reset(game.step, game.init))
 
-    def one(carry, _):  # type: ignore[no-untyped-def]
+    def one(carry: Any, _: Any) -> Any:
         state, key = carry
         key, draw, begin = jax.random.split(key, 3)
         logits = jnp.where(state.legal_action_mask, 0.0, -jnp.inf)

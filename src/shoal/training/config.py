@@ -60,6 +60,8 @@ class TrainConfig(Generic[O, T]):
     first step to the last."""
     shape_potential: bool = False
     """Take them as potentials, whose differences are added: the best policies then stay the best ones."""
+    phases: Annotated[tuple[dict[str, object], ...], Flag(hidden=True)] = ()
+    """A curriculum, as tables of a config file: see `shoal.training.phases`."""
     runners: int = 0
     """Processes on a Ray cluster that share the environments and collect for this one; 0 collects here."""
     staleness: int = 0

@@ -106,12 +106,16 @@ def make_hooks(world: World, config: TrainConfig, batch: Batch) -> Hooks:
     """What the world's lab adds to the loop that trains in `batch`."""
     build = lab_of(world).hooks
     hooks = Hooks() if build is None else build(batch, config)
-    if not config.shape:
-        return hooks
-    from shoal.training.shaping import Shaping
+    if config.shape or any("shape" in phase for phase in config.phases):
+        from shoal.training.shaping import Shaping
 
-    shaping = Shaping(config.shape, config.shape_potential, config.algo.gamma)
-    return replace(hooks, recorders=(*hooks.recorders, shaping), callbacks=(*hooks.callbacks, shaping))
+        shaping = Shaping(config.shape, config.shape_potential, config.algo.gamma)
+        hooks = replace(hooks, recorders=(*hooks.recorders, shaping), callbacks=(*hooks.callbacks, shaping))
+    if config.phases:
+        from shoal.training.phases import with_phases
+
+        hooks = with_phases(config.phases, hooks)
+    return hooks
 
 
 def begin_from(agent: Agent, run: str) -> None:

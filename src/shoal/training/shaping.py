@@ -56,16 +56,28 @@ class Shaping:
     """Recorder: adds to the rewards of every step. Callback: moves the weights and logs them."""
 
     def __init__(self, words: tuple[str, ...], potential: bool, gamma: float) -> None:
-        self.terms, self._potential, self._gamma = terms_of(words), potential, gamma
-        names = tuple(term.name for term in self.terms)
-        self.reads = Reads(step=names, final=names)
+        self._potential, self._gamma = potential, gamma
+        self.reads = Reads()
         self._progress = 0.0
         self._before: np.ndarray | None = None  # [terms, B] potentials of the states before the step
+        self.announce(words)
+        self.use(words)
+
+    def announce(self, words: tuple[str, ...]) -> None:
+        """These terms are used sooner or later, so their infos are wanted."""
+        names = tuple(dict.fromkeys((*self.reads.step, *(term.name for term in terms_of(words)))))
+        self.reads = Reads(step=names, final=names)
+
+    def use(self, words: tuple[str, ...]) -> None:
+        """From now on these terms, in place of those before."""
+        self.terms, self._before = terms_of(words), None
 
     def begin(self, loop: Loop) -> None:
         self._progress = loop.step / loop.config.total_steps
 
     def after_step(self, t: int, rollout: Rollout, info: dict[str, Tree]) -> None:
+        if not self.terms:
+            return
         ended = rollout.terminated[t] | rollout.truncated[t]
         standing = np.stack([self._of(info, term.name) for term in self.terms])
         after = standing

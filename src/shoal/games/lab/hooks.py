@@ -83,13 +83,24 @@ class League:
         batch = loop.batch.pattern
         if not isinstance(batch, VersusBatch):
             raise ConfigError("Opponents need lanes with seats. Use --seats versus.")
-        self._batch = batch
+        self._batch, self._agent = batch, loop.agent
         named = [name for name in self._weights if name not in (ITSELF, POOL, *batch.bots)]
         self._files = {name: load_policy(name, as_world(self._world), batch.lanes) for name in named}
         if self._restored is not None:
             self.pool.load(self._restored, freeze(loop.agent).settings)
             self._restored = None
-        self._settle(loop)
+        self._settle()
+
+    def oppose(self, words: tuple[str, ...]) -> None:
+        """From the next iteration on these, as `--opponents` has them."""
+        weights = weights_of(words)
+        known = (ITSELF, POOL, *self._batch.bots, *self._files)
+        for name in weights:
+            if name not in known:
+                world = as_world(self._world)
+                self._files[name] = load_policy(name, world, self._batch.lanes)
+        self._weights = {**dict.fromkeys(self._files, 0.0), **weights}
+        self._settle()
 
     def after_step(self, t: int, rollout: Rollout, info: dict[str, Tree]) -> None:
         """Recorder: how games ended, and against whom."""
@@ -104,17 +115,17 @@ class League:
         if loop.step - self._added_at >= self._every and self._weights.get(POOL, 0) > 0:
             self.pool.add(freeze(loop.agent), loop.step)
             self._added_at = loop.step
-        self._settle(loop)
+        self._settle()
         return {
             "games/pool_size": float(len(self.pool.members)),
             "games/rating": self.ratings.shown(LEARNER),
         } | {f"games/won_against_{name}": won for name, won in self.won.items()}
 
-    def _settle(self, loop: Loop) -> None:
+    def _settle(self) -> None:
         """Tell the lanes who plays how often: the bots, then the learner, the files and the pool."""
         weights, members = self._weights, self.pool.members
         itself = weights.get(ITSELF, 0.0) + (0.0 if members else weights.get(POOL, 0.0))
-        policies: list[FrozenPolicy] = [freeze(loop.agent)] if itself > 0 else []
+        policies: list[FrozenPolicy] = [freeze(self._agent)] if itself > 0 else []
         shares = [weights.get(bot, 0.0) for bot in self._batch.bots] + ([itself] if itself > 0 else [])
         self._names = [*self._batch.bots, *([ITSELF] if itself > 0 else []), *self._files]
         policies += [*self._files.values(), *(member.policy for member in members)]

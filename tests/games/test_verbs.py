@@ -1,0 +1,64 @@
+"""`shoal tournament`, `shoal exploit` and `shoal eval` in a world with seats."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import shoal
+from shoal.cli import main
+from shoal.games.lab.games import round_robin
+
+SMALL = {"num_envs": 8, "quiet": True, "eval_episodes": 4, "algo": {"num_steps": 16, "minibatches": 2, "hidden": (16,)}}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A run that has learned next to nothing."""
+    folder = tmp_path_factory.mktemp("runs")
+    game = {"seats": "versus", "eval_games": 4, "eval_against": ("random",)}
+    return shoal.train("connect4", runs_dir=folder, total_steps=256, **SMALL, **game).run
+
+
+def test_a_tournament_knows_its_world_by_a_run_or_by_the_names(run, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["tournament", str(run), "depth2", "--games", "20"]) == 0
+    result = json.loads((tmp_path / "tournament.json").read_text())
+    assert result["won"][1][0] > 0.6
+    assert main(["tournament", "one-ply", "depth4", "--games", "20"]) == 0
+    assert "depth4" in capsys.readouterr().out
+    assert main(["tournament", "one-ply", "weak"]) == 2
+    assert "No world for two knows all of one-ply, weak" in capsys.readouterr().err
+
+
+def test_exploiting_a_weak_player_says_how_beatable_it_is(run, tmp_path, capsys):
+    command = ["exploit", str(run), "--total-steps", "512", "--num-envs", "8", "--games", "20"]
+    assert main([*command, "--runs-dir", str(tmp_path)]) == 0
+    said = capsys.readouterr().out.splitlines()[-1]
+    assert "of 20 games" in said
+    assert "512 steps" in said or "steps." in said
+    assert main(["exploit", "depth2"]) == 2
+    assert "is not a run folder or a stored policy" in capsys.readouterr().err
+
+
+def test_evaluation_plays_every_bot(run, capsys):
+    assert main(["eval", str(run), "--episodes", "10"]) == 0
+    said = capsys.readouterr().out
+    assert all(f"against {bot}" in said for bot in ("random", "one-ply", "depth2", "depth4", "depth6"))
+
+
+def test_an_interrupted_tournament_shows_what_was_played(capsys):
+    played = []
+
+    def play_pair(one, two, games, seed):
+        if played:
+            raise KeyboardInterrupt
+        played.append((one, two))
+        return np.ones(games)
+
+    result = round_robin({"a": "a", "b": "b", "c": "c"}, 4, 0, play_pair)
+    assert result.won[0, 1] == 1.0
+    assert np.isnan(result.won[0, 2])
+    assert "a against c and the pairs after them were not played" in capsys.readouterr().out
