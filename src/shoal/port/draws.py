@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.port.numpy_calls import NumpyCalls
+from shoal.port.numpy_reductions import NumpyReductions
 from shoal.port.refusal import Cannot
 from shoal.port.values import (
     F32,
@@ -32,7 +32,7 @@ from shoal.port.values import (
 WAY_OUT = "Use random, uniform, integers, normal, choice, exponential, poisson, binomial, permutation or shuffle."
 
 
-class Draws(NumpyCalls):
+class Draws(NumpyReductions):
     """How random numbers are followed."""
 
     def draw(self, name: str, arguments: list[Value], named: dict[str, Value]) -> Value:
@@ -157,7 +157,7 @@ class Draws(NumpyCalls):
         names = ["low", "high", "size", "dtype", "endpoint"]
         low, high, size, dtype, endpoint = self.given(arguments, named, names, [None, None, None, np.int64, False])
         wanted = self.dtype(dtype) or INT
-        if wanted.itemsize < 4 or wanted.kind != "i" and wanted != np.uint32:
+        if wanted.itemsize < 4 or (wanted.kind != "i" and wanted != np.uint32):
             raise Cannot(f"draws integers as {wanted}", "Draw np.int64, which is the default.")
         if self.is_none(high):
             low, high = Const(0), low

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from shoal.port.layouts import Columns, Index, join, layout_of
+from shoal.port.joining import join, layout_of
+from shoal.port.layouts import Columns, Index
 from shoal.port.refusal import Cannot
 from shoal.port.values import Value
 
