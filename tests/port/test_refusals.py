@@ -57,13 +57,8 @@ class NumpyGlobalRandom(Plain):
 
 class ReadsFile(Plain):
     def change(self, action):
-        with open("numbers.txt") as file:
-            return float(file.read())
-
-    def step(self, action):
-        if self.t > 10**6:
-            self.change(action)
-        return super().step(0) if self.t > 10**6 else (np.array([self.x], np.float32), 0.0, False, True, {})
+        with open(__file__) as file:
+            return float(len(file.read()) % 2)
 
 
 class Recursive(Plain):
@@ -91,7 +86,7 @@ CASES = [
     (ReadsFile, "`with` statement", "compiled=False"),
     (Recursive, "from within itself", "Write it as a loop"),
     (SamplesSpace, "draws from a space's own random numbers", "Draw from self.np_random"),
-    (Clock, "calls time, which has no translation", ""),
+    (Clock, "calls 'time', which has no translation", "compiled=False"),
 ]
 
 
@@ -100,7 +95,8 @@ def test_a_refusal_names_file_line_construct_and_a_way_out(cls, reason, way_out)
     with pytest.raises(Refused) as caught:
         translate(watch(cls()), "Ported")
     sentence = str(caught.value)
-    assert reason in sentence and way_out in sentence
+    assert reason in sentence
+    assert way_out in sentence
     assert caught.value.obstacle.file == __file__
     assert caught.value.obstacle.line > 0
 

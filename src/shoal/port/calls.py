@@ -30,8 +30,8 @@ from shoal.port.values import (
 
 TELLING = {"warn", "warning", "info", "debug", "error", "print", "log", "exception"}
 LIST_CAP = 64
-MATH_INEXACT = {"sin", "cos", "tan", "exp", "log", "tanh", "sinh", "cosh", "asin", "acos", "atan", "atan2", "log2", "log10",
-                "log1p", "expm1", "pow", "hypot"}  # fmt: skip
+MATH_INEXACT = {"sin", "cos", "tan", "exp", "log", "tanh", "sinh", "cosh", "asin", "acos", "atan", "atan2", "log2",
+                "log10", "log1p", "expm1", "pow", "hypot"}  # fmt: skip
 MATH_EXACT = {"sqrt", "fabs", "copysign", "fmod"}
 
 
@@ -57,7 +57,7 @@ class Calls(Folding):
             return self.call_constant(function.value, arguments, named)
         if isinstance(function, Fam):
             return self.call_one_of(function, arguments, named)
-        if isinstance(function, Obj) and hasattr(type(function.layout.example), "__call__"):
+        if isinstance(function, Obj) and callable(function.layout.example):
             return self.call(self.attribute(function, "__call__"), arguments, named)
         raise Cannot(f"calls {self.name_of(function)}")
 
@@ -105,9 +105,9 @@ class Calls(Folding):
         name = getattr(function, "__name__", "")
         if isinstance(function, type) and function in TYPES:
             return getattr(self, f"make_{function.__name__}")(arguments, named)
-        if isinstance(function, types.BuiltinFunctionType) and function.__module__ == "builtins":
-            if isinstance(function.__self__, types.ModuleType):
-                return self.builtin(name, arguments, named)
+        is_builtin = isinstance(function, types.BuiltinFunctionType) and function.__module__ == "builtins"
+        if is_builtin and isinstance(function.__self__, types.ModuleType):
+            return self.builtin(name, arguments, named)
         if function is collections.deque:
             if "maxlen" in named or len(arguments) > 1:
                 raise Cannot("makes a deque that drops what does not fit", "Use a list and pop(0) when it is full.")
@@ -188,7 +188,7 @@ class Calls(Folding):
             slice,
         ):
             return self.fold_call(cls, arguments, named)
-        layout = next((l for l in self.helpers if type(l.example) is cls), None)
+        layout = next((known for known in self.helpers if type(known.example) is cls), None)
         if layout is None:
             raise Cannot(
                 f"makes a {cls.__name__}, which the environment was never seen to keep",

@@ -55,8 +55,8 @@ OPERATORS: dict[type, tuple[str, Callable[[Any, Any], Any]]] = {
     ast.BitXor: ("^", operator.xor), ast.LShift: ("<<", operator.lshift), ast.RShift: (">>", operator.rshift),
 }  # fmt: skip
 COMPARISONS: dict[type, tuple[str, Callable[[Any, Any], Any]]] = {
-    ast.Eq: ("==", operator.eq), ast.NotEq: ("!=", operator.ne), ast.Lt: ("<", operator.lt), ast.LtE: ("<=", operator.le),
-    ast.Gt: (">", operator.gt), ast.GtE: (">=", operator.ge),
+    ast.Eq: ("==", operator.eq), ast.NotEq: ("!=", operator.ne), ast.Lt: ("<", operator.lt),
+    ast.LtE: ("<=", operator.le), ast.Gt: (">", operator.gt), ast.GtE: (">=", operator.ge),
 }  # fmt: skip
 
 
@@ -136,9 +136,8 @@ class Expressions(PlainStatements):
             return Bound(self.realise(owner), name)
         if isinstance(owner, Maybe):
             return self.attribute(owner.value, name)
-        if isinstance(owner, Cells | Mem):
-            if name in ("shape", "size", "ndim", "dtype", "T", "flat"):
-                return self.array_attribute(owner, name)
+        if isinstance(owner, Cells | Mem) and name in ("shape", "size", "ndim", "dtype", "T", "flat"):
+            return self.array_attribute(owner, name)
         if isinstance(owner, Opaque):
             raise Cannot(f"uses what {owner.why}")
         return Bound(owner, name)
@@ -231,7 +230,8 @@ class Expressions(PlainStatements):
         ]
         if all(isinstance(p, Num) for p in parts):
             a, b = parts
-            assert isinstance(a, Num) and isinstance(b, Num)
+            assert isinstance(a, Num)
+            assert isinstance(b, Num)
             if rounds_otherwise(a.kind, b.kind):
                 return Either(either.test, a, b)
         return self.choose(either.test, ([], parts[1]), ([], parts[0]))

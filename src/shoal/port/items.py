@@ -34,7 +34,7 @@ class Items(Arrays):
 
     def see_Subscript(self, node: ast.Subscript) -> Value:
         owner = self.value(node.value)
-        if isinstance(owner, Fam) or isinstance(owner, Maybe):
+        if isinstance(owner, Fam | Maybe):
             owner = self.simple(owner) if isinstance(owner, Fam) else owner.value
         if isinstance(owner, DictV) or (isinstance(owner, Const) and isinstance(owner.value, dict)):
             return self.dict_item(owner, self.value(node.slice))

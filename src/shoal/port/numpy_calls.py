@@ -38,7 +38,8 @@ TESTS: dict[str, type[ast.cmpop]] = {
 FUNCTIONS = {"sin": "sin", "cos": "cos", "tan": "tan", "exp": "exp", "log": "log", "tanh": "tanh", "sinh": "sinh",
              "cosh": "cosh", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "log2": "log2", "log10": "log10",
              "log1p": "log1p", "expm1": "expm1", "sqrt": "sqrt", "arctan2": "atan2", "hypot": "hypot"}  # fmt: skip
-ALIASES = {"absolute": "abs", "fabs": "abs", "asarray": "array", "ascontiguousarray": "array", "amax": "max", "amin": "min",
+ALIASES = {"absolute": "abs", "fabs": "abs", "asarray": "array", "ascontiguousarray": "array", "amax": "max",
+           "amin": "min",
            "around": "round", "rint": "round", "asanyarray": "array", "product": "prod", "bool": "bool_"}  # fmt: skip
 
 

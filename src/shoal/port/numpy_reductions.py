@@ -333,8 +333,8 @@ class NumpyReductions(NumpyElements):
             return Const(None)
         if name == "sort" and isinstance(owner, Cells):
             self.as_memory(owner)
-        if name in ("sum", "mean", "min", "max", "any", "all", "argmax", "argmin", "prod", "cumsum", "clip", "dot", "round",
-                    "std", "var", "nonzero", "transpose", "repeat", "searchsorted", "squeeze"):  # fmt: skip
+        if name in ("sum", "mean", "min", "max", "any", "all", "argmax", "argmin", "prod", "cumsum", "clip", "dot",
+                    "round", "std", "var", "nonzero", "transpose", "repeat", "searchsorted", "squeeze"):  # fmt: skip
             return self.numpy_call(name, [owner, *arguments], named)
         raise Cannot(f"calls .{name}() of an array, which has no translation", "Write it as a loop over the elements.")
 

@@ -223,7 +223,7 @@ class PythonCalls(Calls):
     def builtin_sum(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         value = arguments[0]
         start = arguments[1] if len(arguments) > 1 else Const(0)
-        if isinstance(value, Lst | Walk) or (isinstance(value, Mem)):
+        if isinstance(value, Lst | Walk | Mem):
             walk = as_walk(self, value)
             assert walk is not None
             with self.block():

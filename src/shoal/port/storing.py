@@ -319,6 +319,8 @@ class Storing(Code):
         if isinstance(value, Const):
             text = repr(value.value)
             return text if len(text) < 60 else f"a {type(value.value).__name__}"
-        words = {"Num": "a number", "Seq": "a tuple or list", "Cells": "an array", "Mem": "an array", "Lst": "a list",
-                 "DictV": "a dict", "Obj": "an object", "Generator": "a random generator", "Opaque": "not translated"}  # fmt: skip
+        words = {
+            "Num": "a number", "Seq": "a tuple or list", "Cells": "an array", "Mem": "an array", "Lst": "a list",
+            "DictV": "a dict", "Obj": "an object", "Generator": "a random generator", "Opaque": "not translated",
+        }  # fmt: skip
         return words.get(type(value).__name__, type(value).__name__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import copy
 import enum
+import random
 import time
 import types
 from collections.abc import Iterator
@@ -241,6 +242,8 @@ def layout_from(x: Any) -> Any:
         return ObjL({name: layout_from(value) for name, value in vars(x).items()}, x)
     if isinstance(x, types.FunctionType | types.MethodType | type | gym.Space):
         return ConstL(x)
+    if isinstance(x, np.random.RandomState | random.Random):
+        return OpaqueL(f"is a {type(x).__name__}, whose numbers are not those of NumPy's PCG64; use self.np_random")
     return OpaqueL(f"is a {type(x).__module__}.{type(x).__name__}")
 
 
