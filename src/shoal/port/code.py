@@ -7,7 +7,7 @@ import keyword
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -71,6 +71,11 @@ class Code:
         self.depth = 0
         self.site: Any = ()
         self._temporaries = 0
+
+    if TYPE_CHECKING:
+        # one object, written in chapters: each follows one subject and calls those that are built on it
+
+        def __getattr__(self, name: str) -> Any: ...
 
     # ------------------------------------------------------------------ lines
 
