@@ -202,11 +202,10 @@ class Calls(Folding):
         if dataclasses.is_dataclass(cls):
             names = self.bind(inspect.signature(cls), arguments, named)
             for f in dataclasses.fields(cls):
-                if f.default_factory is not dataclasses.MISSING and f.name not in names:
-                    names[f.name] = Const(f.default_factory())
                 value = names[f.name]
-                if isinstance(value, Const) and repr(value.value) == "<factory>":
-                    value = Const(f.default_factory())  # type: ignore[misc]
+                given = not (isinstance(value, Const) and repr(value.value) == "<factory>")
+                if not given and f.default_factory is not dataclasses.MISSING:
+                    value = Const(f.default_factory())
                 self.set_attribute(made, f.name, value)
             return made
         init = inspect.getattr_static(cls, "__init__")

@@ -7,7 +7,7 @@ import keyword
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from shoal.port.values import (
     literal,
 )
 
+V = TypeVar("V", bound=Value)
 RESERVED = {"s", "p", "rng", "action", "out", "np", "math", "gym", "scratch", "record", "pcg"}
 TYPE_NAMES = {"b": "b1", "i": "i{}", "u": "u{}", "f": "f{}"}
 
@@ -66,6 +67,8 @@ class Code:
         self.records: dict[str, str] = {}
         self.used: set[str] = set(RESERVED)
         self.stable: set[str] = set()
+        self.natural: set[str] = set()
+        """Variables that are never below zero."""
         self.notes: dict[str, None] = {}
         self.inexact: dict[str, None] = {}
         self.depth = 0
@@ -113,6 +116,8 @@ class Code:
         self._temporaries += 1
         name = f"{stem}{self._temporaries}"
         self.stable.add(name)
+        if expr in self.natural or expr.startswith(("pcg.below(", "pcg.up_to(")):
+            self.natural.add(name)
         self.emit(f"{name} = {expr}")
         return name
 
@@ -211,16 +216,19 @@ class Code:
 
     # ------------------------------------------------------------------ holding on
 
-    def hold(self, value: Value) -> Value:
+    def hold(self, value: V) -> V:
         """The same value, in expressions that later lines cannot change."""
+        return self._held(value)  # type: ignore[return-value]
+
+    def _held(self, value: Value) -> Value:
         if isinstance(value, Num):
             return value if self.is_stable(value.expr) else Num(self.temporary(value.expr), value.kind)
         if isinstance(value, Either):
             test = value.test if self.is_stable(value.test) else self.temporary(value.test)
             if value.first.expr == value.second.expr:
                 held = self.hold(value.first)
-                return Either(test, held, Num(held.expr, value.second.kind))  # type: ignore[attr-defined, arg-type]
-            return Either(test, self.hold(value.first), self.hold(value.second))  # type: ignore[arg-type]
+                return Either(test, held, Num(held.expr, value.second.kind))
+            return Either(test, self.hold(value.first), self.hold(value.second))
         if isinstance(value, Fam):
             return value if self.is_stable(value.index) else Fam(value.options, self.temporary(value.index))
         if isinstance(value, Seq) and not value.is_list:
@@ -250,6 +258,7 @@ class Code:
     def loop(self, shape: tuple[Any, ...], body: Any) -> None:
         """Nested loops over all indices; `body(indices)` emits what is done at each."""
         names = [self.unique("i") for _ in shape]
+        self.natural |= set(names)
         with self.block() as lines:
             body(names)
         for name, n in reversed(list(zip(names, shape, strict=True))):

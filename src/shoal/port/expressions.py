@@ -312,7 +312,11 @@ class Expressions(PlainStatements):
             test = self.truth(value)
             return Const(not test.value) if isinstance(test, Const) else Num(f"(not {test.expr})", PY_BOOL)
         if isinstance(value, Const):
-            functions = {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert}
+            functions: dict[type, Callable[[Any], Any]] = {
+                ast.USub: operator.neg,
+                ast.UAdd: operator.pos,
+                ast.Invert: operator.invert,
+            }
             return Const(functions[type(node.op)](value.value))
         if is_array(value):
             return self.elementwise(lambda a: self.unary(node.op, a), [value])

@@ -126,7 +126,7 @@ class Folding(Indexing):
             and container.value.step == 1
         ):
             held = self.hold(item)
-            return Num(f"({container.value.start} <= {held.expr} < {container.value.stop})", Kind(BOOL, True))  # type: ignore[attr-defined]
+            return Num(f"({container.value.start} <= {held.expr} < {container.value.stop})", Kind(BOOL, True))
         if isinstance(container, Const) and isinstance(container.value, set | frozenset | dict | tuple | list):
             members = list(container.value)
             table = self.membership_table(members, item)
@@ -170,17 +170,17 @@ class Folding(Indexing):
         ]
         if len(rows) != len(members):
             return None
-        array = np.array(rows)
+        array: np.ndarray = np.array(rows)
         low, high = array.min(0), array.max(0)
         if np.prod(high - low + 1) > 10_000:
             return None
         table = np.zeros(high - low + 1, np.bool_)
         table[tuple((array - low).T)] = True
         numbers = [self.hold(self.number(x)) for x in item.items]
-        if any(n.kind.is_float for n in numbers):  # type: ignore[attr-defined]
+        if any(n.kind.is_float for n in numbers):
             return None
-        inside = " and ".join(f"{a} <= {n.expr} <= {b}" for a, n, b in zip(low, numbers, high, strict=True))  # type: ignore[attr-defined]
-        at = ", ".join(f"{n.expr} - {a}" if a >= 0 else f"{n.expr} + {-a}" for a, n in zip(low, numbers, strict=True))  # type: ignore[attr-defined]
+        inside = " and ".join(f"{a} <= {n.expr} <= {b}" for a, n, b in zip(low, numbers, high, strict=True))
+        at = ", ".join(f"{n.expr} - {a}" if a >= 0 else f"{n.expr} + {-a}" for a, n in zip(low, numbers, strict=True))
         return Num(f"({inside} and {self.table(table)}[{at}])", Kind(BOOL, True))
 
     def list_contains(self, container: Lst, item: Value) -> Num:

@@ -94,11 +94,11 @@ class Indexing(Items):
                 if not isinstance(n, Dyn) and isinstance(index, Const) and not 0 <= int(moved[axis]) < n:
                     raise Cannot(f"raises IndexError: {index.value} is out of bounds for an axis of {n}")
         axes: list[Any] = []
-        for axis in owner.axes:
-            if isinstance(axis, str):
-                axes.append(axis)
+        for given in owner.axes:
+            if isinstance(given, str):
+                axes.append(given)
                 continue
-            which, start, step = axis
+            which, start, step = given
             inner = moved[which]
             if isinstance(inner, str):
                 scaled = inner if step == 1 else f"{step} * ({inner})"
@@ -137,12 +137,13 @@ class Indexing(Items):
             if isinstance(chosen, Const):
                 return self.new_cells([owner.exprs[k] for k in chosen.value], chosen.value.shape, owner.dtype)
             self.as_memory(owner)
+        assert isinstance(owner, Mem)
         return self.elementwise(
             lambda at: Num(
                 owner.at([at.expr if self.is_stable(at.expr) else self.temporary(at.expr)]), Kind(owner.dtype)
             ),
             [chosen],
-        )  # type: ignore[union-attr]
+        )
 
     def masked_items(self, owner: Cells | Mem, mask: Value) -> Value:
         source = self.to_memory(owner) if isinstance(owner, Cells) else owner

@@ -52,10 +52,10 @@ class Items(Arrays):
         if isinstance(node, ast.Slice):
             bounds = [self.value(b) if b is not None else Const(None) for b in (node.lower, node.upper, node.step)]
             if all(isinstance(b, Const) for b in bounds):
-                return Const(slice(*[None if b.value is None else int(b.value) for b in bounds]))  # type: ignore[attr-defined]
+                low, high, step = (None if b.value is None else int(b.value) for b in bounds)  # type: ignore[attr-defined]
+                return Const(slice(low, high, step))
             return Span(bounds)
-        value = self.simple(self.value(node))
-        return value
+        return self.simple(self.value(node))
 
     def subscript(self, owner: Value, indices: list[Value]) -> Value:
         constant = all(isinstance(i, Const) for i in indices)
@@ -105,23 +105,23 @@ class Items(Arrays):
     def place(self, index: Value, size: Any) -> str:
         """An index as an expression that lies inside, counted from the front."""
         if isinstance(index, Const):
-            number = int(index.value)
-            if number < 0:
-                return f"{size.expr} - {-number}" if isinstance(size, Dyn) else str(number + size)
-            return str(number)
+            known = int(index.value)
+            if known < 0:
+                return f"{size.expr} - {-known}" if isinstance(size, Dyn) else str(known + size)
+            return str(known)
         number = self.number(index)
         if number.kind.is_float:
             raise Cannot("uses a fraction as an index", "Write int(...).")
         expr = as_whole(number)
         held = expr if self.is_stable(expr) else self.temporary(expr)
-        if isinstance(size, Dyn):
-            return self.temporary(f"{held} + {size.expr} if {held} < 0 else {held}")
-        return held
+        if held in self.natural:
+            return held
+        return self.temporary(f"{held} + {size.expr if isinstance(size, Dyn) else size} if {held} < 0 else {held}")
 
     def dict_item(self, owner: Value, key: Value) -> Value:
         items: dict[Any, Any] = (
-            owner.items if isinstance(owner, DictV) else {k: Const(v) for k, v in owner.value.items()}
-        )  # type: ignore[attr-defined]
+            owner.items if isinstance(owner, DictV) else {k: Const(v) for k, v in owner.value.items()}  # type: ignore[attr-defined]
+        )
         key = self.simple(key)
         if isinstance(key, Const):
             if key.value not in items:

@@ -87,6 +87,7 @@ class Loops(Statements):
         count = walk.count if self.is_stable(walk.count) else self.temporary(walk.count)
         loop = self.begin_loop([node])
         name = self.unique(node.target.id if isinstance(node.target, ast.Name) else "k")
+        self.natural.add(name)
         try:
             with self.block() as lines:
                 self.loops.append(loop)

@@ -264,7 +264,7 @@ class NumpyReductions(NumpyElements):
         symbol = "<" if side == "left" else "<="
         return self.fold(
             value, "0", NP_INT, lambda t, x, _: [f"if {x.expr} {symbol} {wanted.expr}:", f"    {t} = {t} + 1"]
-        )  # type: ignore[attr-defined]
+        )
 
     def np_sort(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         value = self.copy(self.array(arguments[0]))
@@ -290,7 +290,7 @@ class NumpyReductions(NumpyElements):
         parts: list[Value] = []
         for k in range(len(shape)):
             below = int(np.prod(shape[k + 1 :]))
-            parts.append(Num(f"({number.expr} // {below} % {shape[k]})", NP_INT))  # type: ignore[attr-defined]
+            parts.append(Num(f"({number.expr} // {below} % {shape[k]})", NP_INT))
         return Seq(parts)
 
     def np_ravel_multi_index(self, arguments: list[Value], named: dict[str, Value]) -> Value:
@@ -326,8 +326,9 @@ class NumpyReductions(NumpyElements):
             return self.reshaped(self.copy(owner) if name == "flatten" else owner, (-1,))
         if name == "reshape":
             return self.reshaped(
-                owner, self.sizes(arguments[0]) if len(arguments) == 1 else tuple(int(a.value) for a in arguments)
-            )  # type: ignore[attr-defined]
+                owner,
+                self.sizes(arguments[0]) if len(arguments) == 1 else tuple(n for a in arguments for n in self.sizes(a)),
+            )
         if name == "sort" and isinstance(owner, Mem):
             self.sort_memory(owner)
             return Const(None)

@@ -114,7 +114,7 @@ class _Replay:
     def _reset(self, which: np.ndarray, seeds: list[int], seeded: bool) -> None:
         if self._proof.episodes:  # before its first reset an environment may have attributes of any type
             self._copy_state()
-        lanes = np.flatnonzero(which)
+        lanes = np.flatnonzero(which).tolist()
         results = {}
         for lane in lanes:
             results[lane] = self._envs[lane].reset(seed=seeds[lane] if seeded else None)

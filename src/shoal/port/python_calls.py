@@ -289,8 +289,8 @@ class PythonCalls(Calls):
                 best, score = (item, other) if test.value else (best, score)
                 continue
             test = self.hold(test)
-            best = self.hold(self.choose(test.expr, ([], item), ([], best)))  # type: ignore[attr-defined]
-            score = self.hold(self.choose(test.expr, ([], other), ([], score))) if key else best  # type: ignore[attr-defined]
+            best = self.hold(self.choose(test.expr, ([], item), ([], best)))
+            score = self.hold(self.choose(test.expr, ([], other), ([], score))) if key else best
         return best
 
     def best_of_walk(self, walk: Walk | None, key: Value | None, op: ast.cmpop) -> Value:

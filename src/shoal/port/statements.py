@@ -41,6 +41,8 @@ class Statements(Storing):
 
     frame: Frame
     loops: list[Loop]
+    variants: dict[str, int]
+    """Which of its types an attribute has here, by its place."""
 
     def run(self, frame: Frame) -> Value:
         """The value that a call returns."""
@@ -104,6 +106,7 @@ class Statements(Storing):
 
     def both_ways(self, statement: ast.stmt, rest: list[ast.stmt]) -> str:
         """A choice between two things that can be changed: what follows is written once for each."""
+        ways: list[list[ast.stmt]]
         if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.IfExp):
             choice = statement.value
             ways = [
@@ -228,7 +231,7 @@ class Statements(Storing):
         for name in {**names_then, **names_other}:
             a, b = names_then.get(name), names_other.get(name)
             if a is None or b is None or same_value(a, b):
-                merged[name] = a if a is not None else b  # type: ignore[assignment]
+                merged[name] = a if a is not None else b
                 continue
             if can_change(a) and can_change(b) and type(a) is type(b):
                 self.decisions.split.add(self.statement)

@@ -87,9 +87,9 @@ class Storing(Code):
                         self.emit(f"{column} = {literal(dtype.type(0))}")
         elif isinstance(value, Maybe):
             value = self.hold(value)
-            if value.none != flag:  # type: ignore[attr-defined]
-                self.emit(f"{flag} = {value.none}")  # type: ignore[attr-defined]
-            self.write(layout.inner, name, value.value, index)  # type: ignore[attr-defined]
+            if value.none != flag:
+                self.emit(f"{flag} = {value.none}")
+            self.write(layout.inner, name, value.value, index)
         else:
             self.write(layout.inner, name, value, index)
             self.emit(f"{flag} = False")

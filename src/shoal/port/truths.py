@@ -73,7 +73,7 @@ class Truths(Expressions):
         if isinstance(value, Obj | Generator | Bound | Local):
             return Const(True)
         if is_array(value):
-            if int(np.prod([n for n in value.shape if isinstance(n, int)])) == 1:  # type: ignore[attr-defined]
+            if all(n == 1 for n in self.shape(value)):
                 return self.truth(self.number(value))
             raise Cannot("asks whether an array is true", "Use .any() or .all().")
         raise Cannot(f"asks whether {self.name_of(value)} is true")
@@ -132,7 +132,7 @@ class Truths(Expressions):
             first = self.value(node.body)
         with self.block() as other:
             second = self.value(node.orelse)
-        return self.choose(test.expr, (then, first), (other, second))  # type: ignore[attr-defined]
+        return self.choose(test.expr, (then, first), (other, second))
 
     def choose(self, test: str, first: tuple, second: tuple) -> Value:
         """One value or the other; each with the lines that compute it."""

@@ -246,6 +246,8 @@ class Writer(Draws):
     def action(self, space: gym.Space, expr: str) -> Value:
         if isinstance(space, gym.spaces.Discrete):
             self.stable.add(expr)
+            if int(space.start) >= 0:
+                self.natural.add(expr)
             return Num(expr, Kind(INT))
         if isinstance(space, gym.spaces.Dict):
             return DictV({key: self.action(sub, f"{expr}.{key}") for key, sub in space.items()}, -1)
