@@ -1,3 +1,4 @@
+# ruff: noqa: RUF005, RUF059, B905 — strangers write as they like
 """Ten small environments, each in the manner of somebody else: none of them knows that it will be compiled."""
 
 from __future__ import annotations

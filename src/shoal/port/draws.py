@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.port.numpy_calls import NumpyCalls
+from shoal.port.numpy_reductions import NumpyReductions
 from shoal.port.refusal import Cannot
 from shoal.port.values import (
     F32,
@@ -32,7 +32,7 @@ from shoal.port.values import (
 WAY_OUT = "Use random, uniform, integers, normal, choice, exponential, poisson, binomial, permutation or shuffle."
 
 
-class Draws(NumpyCalls):
+class Draws(NumpyReductions):
     """How random numbers are followed."""
 
     def draw(self, name: str, arguments: list[Value], named: dict[str, Value]) -> Value:
@@ -81,7 +81,7 @@ class Draws(NumpyCalls):
         shape = self.shape(value)
         if not shape:
             number = self.hold(self.number(value))
-            text = as_float(number)  # type: ignore[arg-type]
+            text = as_float(number)
             return lambda at: text
         flat = self.flat(value)
         if len(flat) <= 16:
@@ -157,7 +157,7 @@ class Draws(NumpyCalls):
         names = ["low", "high", "size", "dtype", "endpoint"]
         low, high, size, dtype, endpoint = self.given(arguments, named, names, [None, None, None, np.int64, False])
         wanted = self.dtype(dtype) or INT
-        if wanted.itemsize < 4 or wanted.kind != "i" and wanted != np.uint32:
+        if wanted.itemsize < 4 or (wanted.kind != "i" and wanted != np.uint32):
             raise Cannot(f"draws integers as {wanted}", "Draw np.int64, which is the default.")
         if self.is_none(high):
             low, high = Const(0), low
@@ -165,7 +165,7 @@ class Draws(NumpyCalls):
             raise Cannot("draws integers between arrays of bounds", "Draw them one by one.")
         a, b = self.hold(self.number(low)), self.hold(self.number(high))
         more = 1 if isinstance(endpoint, Const) and endpoint.value else 0
-        texts = [f"int({n.expr})" if not n.kind.is_whole else n.expr for n in (a, b)]  # type: ignore[attr-defined]
+        texts = [f"int({n.expr})" if not n.kind.is_whole else n.expr for n in (a, b)]
         count = texts[1] if texts[0] == "0" and not more else f"{texts[1]} - {texts[0]}" + (" + 1" if more else "")
         if all(isinstance(v, Const) for v in (low, high)):
             count = str(int(high.value) - int(low.value) + more)  # type: ignore[attr-defined]
@@ -201,7 +201,7 @@ class Draws(NumpyCalls):
             a = Const([item.value for item in a.items])  # type: ignore[attr-defined]
         if isinstance(a, Num) or (isinstance(a, Const) and np.ndim(a.value) == 0):
             number = self.hold(self.number(a))
-            return number.expr, lambda at: Num(at, NP_INT)  # type: ignore[attr-defined]
+            return number.expr, lambda at: Num(at, NP_INT)
         if isinstance(a, Const):
             array = np.asarray(a.value)
             if array.dtype.kind in "biuf":
@@ -228,7 +228,7 @@ class Draws(NumpyCalls):
     def picked(self, places: Value, pick: Callable[[str], Value]) -> Value:
         def element(at: Num) -> Num:
             held = self.hold(at)
-            return self.number(pick(held.expr))  # type: ignore[attr-defined]
+            return self.number(pick(held.expr))
 
         return self.elementwise(element, [places])
 

@@ -88,7 +88,8 @@ def load_kernel(path: Path, name: str) -> type[PortedKernel]:
     """The kernel class of a module that was written."""
     module_name = f"shoal_port_{path.stem}"
     spec = importlib.util.spec_from_file_location(module_name, path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
     spec.loader.exec_module(module)

@@ -208,7 +208,7 @@ def poisson_by_rejection(s, mean):
         u = random(s) - 0.5
         v = random(s)
         edge = 0.5 - abs(u)
-        k = int(math.floor((2 * a / edge + b) * u + mean + 0.43))
+        k = int(math.floor((2 * a / edge + b) * u + mean + 0.43))  # noqa: RUF046 — a float in a kernel
         if edge >= 0.07 and v <= quick:
             return k
         if k < 0 or (edge < 0.013 and v > edge):
@@ -238,7 +238,8 @@ def log_gamma(x):
 
 def binomial(s, n, p):
     """`Generator.binomial` where it inverts: n p (or n (1 - p)) up to 30."""
-    assert n >= 0 and 0.0 <= p <= 1.0
+    assert n >= 0
+    assert 0.0 <= p <= 1.0
     if n == 0 or p == 0.0:
         return 0
     rare = p if p <= 0.5 else 1.0 - p

@@ -21,8 +21,8 @@ import gymnasium as gym
 import numpy as np
 
 from shoal.errors import KernelWarning
+from shoal.port.joining import describe
 from shoal.port.lanes import PortedKernel
-from shoal.port.layouts import describe
 from shoal.port.module import digest, load_kernel, port_folder, write_module
 from shoal.port.proof import Proof, prove
 from shoal.port.watch import is_helper, unwrap, watch

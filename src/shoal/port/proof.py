@@ -1,7 +1,8 @@
 """The proof: the compiled lanes replayed against the original class, step by step, from the original's own state.
 
-Every observation, reward, flag, info and attribute is compared, bit for bit. Where functions are reached whose last digit
-depends on the machine (sine, exponentials, dot products), floats may differ by four units in the last place.
+Every observation, reward, flag, info and attribute is compared, bit for bit. Where functions are reached whose last
+digit depends on the machine (sine, exponentials, dot products), floats may differ by four units in the last place,
+counted from the largest number of the attribute that they belong to.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ class _Replay:
             rows.append(out)
         if repr(rows[0]) != repr(rows[1]):
             raise PortError(
-                f"{self._source.name} gives different episodes for the same seed and actions, so nothing can be compared. "
+                f"{self._source.name} gives different episodes for the same seed and actions: nothing can be compared. "
                 "Draw every random number from self.np_random, and keep no state outside the environment."
             )
 
@@ -113,7 +114,7 @@ class _Replay:
     def _reset(self, which: np.ndarray, seeds: list[int], seeded: bool) -> None:
         if self._proof.episodes:  # before its first reset an environment may have attributes of any type
             self._copy_state()
-        lanes = np.flatnonzero(which)
+        lanes = np.flatnonzero(which).tolist()
         results = {}
         for lane in lanes:
             results[lane] = self._envs[lane].reset(seed=seeds[lane] if seeded else None)
@@ -249,10 +250,12 @@ class _Replay:
                 return
         at = tuple(np.argwhere(np.atleast_1d(different))[0]) if np.ndim(different) else ()
         ours_one, theirs_one = (np.atleast_1d(a)[at] if at else a for a in (ours, theirs))
+        spot = list(map(int, at)) if np.ndim(ours) else ""
         raise PortError(
-            f"{self._source.name} compiled differs from the original: {what}{list(map(int, at)) if np.ndim(ours) else ''} after "
-            f"step {int(self._lengths[lane])} of an episode is {ours_one!r} compiled and {theirs_one!r} in the original "
-            f"({self._place(what)}), {units:.3g} units in the last place apart. Pass tolerance= if such a difference is acceptable, or use compiled=False."
+            f"{self._source.name} compiled differs from the original: after step {int(self._lengths[lane])} of an "
+            f"episode {what}{spot} is {ours_one!r} compiled and {theirs_one!r} in the original, {units:.3g} units in "
+            f"the last place apart ({self._place(what)}). Pass tolerance= if such a difference is acceptable, or use "
+            "compiled=False."
         )
 
     def _place(self, what: str) -> str:

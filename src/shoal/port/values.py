@@ -109,7 +109,7 @@ def joined(a: Kind, b: Kind) -> Kind:
     if a.is_bool != b.is_bool and not (a.is_bool and b.is_bool):
         other = b if a.is_bool else a
         return Kind(other.dtype, other.weak, True)
-    return Kind(dtype, a.weak and b.weak, a != b and not (a.weak and b.weak) or a.mixed or b.mixed)
+    return Kind(dtype, a.weak and b.weak, (a != b and not (a.weak and b.weak)) or a.mixed or b.mixed)
 
 
 # ---------------------------------------------------------------------- values

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from shoal.port.layouts import Columns, Index, join, layout_of
+from shoal.port.joining import join, layout_of
+from shoal.port.layouts import Columns, Index
 from shoal.port.refusal import Cannot
 from shoal.port.values import Value
 
@@ -40,7 +41,7 @@ class VarL:
         """The value where its type is known."""
         if base not in code.variants:
             raise Cannot(
-                f"reads {base.removeprefix('s.')!r}, which may be of several types here: its type depends on the way taken",
+                f"reads {base.removeprefix('s.')!r}, whose type here depends on the way taken",
                 "Give it one type in all branches.",
             )
         return self.options[code.variants[base]].read(base)

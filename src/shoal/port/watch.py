@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import copy
 import enum
+import random
 import time
 import types
 from collections.abc import Iterator
@@ -15,7 +16,8 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 
-from shoal.port.layouts import SMALL, ArrL, ConstL, DictL, ListL, ObjL, OpaqueL, RngL, SeqL, join, layout_of_const, same
+from shoal.port.joining import join, layout_of_const
+from shoal.port.layouts import SMALL, ArrL, ConstL, DictL, ListL, ObjL, OpaqueL, RngL, SeqL, same
 from shoal.port.refusal import Cannot, PortError
 from shoal.port.values import is_number
 from shoal.port.variants import VarL
@@ -125,10 +127,8 @@ def _copied(x: Any) -> Any:
 def is_helper(x: Any) -> bool:
     """Whether `x` is an object of somebody's class, to be flattened into its attributes."""
     cls = type(x)
-    if (
-        isinstance(x, gym.Env | gym.Space | np.generic | np.ndarray | enum.Enum | type | types.ModuleType)
-        or callable(x)
-        and not hasattr(x, "__dict__")
+    if isinstance(x, gym.Env | gym.Space | np.generic | np.ndarray | enum.Enum | type | types.ModuleType) or (
+        callable(x) and not hasattr(x, "__dict__")
     ):
         return False
     foreign = cls.__module__.split(".")[0] in (
@@ -165,7 +165,7 @@ def _seen(old: Any, x: Any, depth: int, name: str) -> Any:
     if is_helper(x):
         if depth > 6:
             return OpaqueL("is nested too deeply or refers back to itself")
-        if old is None or isinstance(old, ObjL) and type(old.example) is type(x):
+        if old is None or (isinstance(old, ObjL) and type(old.example) is type(x)):
             return _seen_object(old, x, depth + 1)
     if old is None:
         return ConstL(_copied(x))
@@ -242,6 +242,8 @@ def layout_from(x: Any) -> Any:
         return ObjL({name: layout_from(value) for name, value in vars(x).items()}, x)
     if isinstance(x, types.FunctionType | types.MethodType | type | gym.Space):
         return ConstL(x)
+    if isinstance(x, np.random.RandomState | random.Random):
+        return OpaqueL(f"is a {type(x).__name__}, whose numbers are not those of NumPy's PCG64; use self.np_random")
     return OpaqueL(f"is a {type(x).__module__}.{type(x).__name__}")
 
 

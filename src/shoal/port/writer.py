@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import inspect
 import keyword
-import re
 import textwrap
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,12 +12,22 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from shoal.port.code import Decisions, type_name
+from shoal.port.code import Decisions
+from shoal.port.declarations import (
+    _field,
+    _helpers,
+    _inform_lines,
+    _Initial,
+    _is_set_first,
+    _Rebound,
+    space_text,
+)
 from shoal.port.draws import Draws
-from shoal.port.layouts import ArrL, ConstL, DictL, FamL, ListL, MaybeL, NumL, ObjL, SeqL, layout_of, tidy
+from shoal.port.joining import layout_of
+from shoal.port.layouts import ArrL, DictL, ListL, MaybeL, NumL, ObjL, SeqL, tidy
 from shoal.port.pcg import FIELDS
 from shoal.port.refusal import Cannot, Obstacle, Refused, Restart
-from shoal.port.values import F32, INT, Cells, Const, DictV, Kind, Mem, Num, Obj, Opaque, Seq, Value, as_float, literal
+from shoal.port.values import INT, Cells, Const, DictV, Kind, Mem, Num, Obj, Opaque, Seq, Value, as_float, literal
 from shoal.port.variants import VarL
 from shoal.port.watch import Watched
 
@@ -237,6 +246,8 @@ class Writer(Draws):
     def action(self, space: gym.Space, expr: str) -> Value:
         if isinstance(space, gym.spaces.Discrete):
             self.stable.add(expr)
+            if int(space.start) >= 0:
+                self.natural.add(expr)
             return Num(expr, Kind(INT))
         if isinstance(space, gym.spaces.Dict):
             return DictV({key: self.action(sub, f"{expr}.{key}") for key, sub in space.items()}, -1)
@@ -417,124 +428,3 @@ class Writer(Draws):
         kinds = [f"{key} = {text}" for key, text in self.records.items()]
         text = "\n".join([*kinds, "", "", *body]) + "\n"
         return ast.unparse(ast.parse(text))
-
-
-class _Initial:
-    """The environment as it was made."""
-
-    def __init__(self, watched: Watched) -> None:
-        self.__dict__.update(watched.initial)
-
-
-class _Rebound:
-    """Names of attributes that some function other than the constructor and `reset` gives a new object."""
-
-    def __init__(self, env: gym.Env, helpers: list[ObjL]) -> None:
-        self._names: set[str] = set()
-        for cls in {*type(env).__mro__, *[c for h in helpers for c in type(h.example).__mro__]}:
-            if cls.__module__.split(".")[0] in ("builtins", "typing") or cls is gym.Env:
-                continue
-            for name, member in vars(cls).items():
-                if inspect.isfunction(member) and name not in ("__init__", "reset"):
-                    self._scan(member)
-
-    def _scan(self, function: Any) -> None:
-        try:
-            tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-        except (OSError, TypeError, SyntaxError):
-            return
-        for node in ast.walk(tree):
-            targets = node.targets if isinstance(node, ast.Assign) else []
-            for target in targets:
-                parts = target.elts if isinstance(target, ast.Tuple) else [target]
-                self._names |= {tidy(p.attr) for p in parts if isinstance(p, ast.Attribute)}
-
-    def __contains__(self, field: str) -> bool:
-        return any(field == name or field.endswith(f"_{name}") for name in self._names)
-
-
-def _helpers(layout: Any) -> Any:
-    """Layouts of helper objects anywhere inside."""
-    if isinstance(layout, ObjL):
-        yield layout
-        for item in layout.attributes.values():
-            yield from _helpers(item)
-    elif isinstance(layout, MaybeL):
-        yield from _helpers(layout.inner)
-    elif isinstance(layout, ListL):
-        yield from _helpers(layout.item)
-    elif isinstance(layout, SeqL):
-        for item in layout.items:
-            yield from _helpers(item)
-
-
-def _is_set_first(column: str, lines: list[str]) -> bool:
-    """Whether the first line that mentions a field sets it, whatever way is taken."""
-    pattern = re.compile(rf"\bs\.{column}\b")
-    for line in lines:
-        if pattern.search(line):
-            bare = line.strip()
-            whole = bare.startswith(f"s.{column} =") and not pattern.search(bare.partition("=")[2]) and line == bare
-            element = bare.startswith(f"s.{column}[") and not pattern.search(bare.partition(" = ")[2])
-            return whole or element
-    return False
-
-
-def _field(dtype: np.dtype, shape: tuple[int, ...]) -> str:
-    return type_name(dtype) + (f"[{', '.join(map(str, shape))}]" if shape else "")
-
-
-def _inform_lines(infos: dict[str, tuple[np.dtype, tuple[int, ...]]]) -> list[str]:
-    lines = []
-    for key, (_, shape) in infos.items():
-        if not shape:
-            lines.append(f"out.{key} = s.info_{key}")
-            continue
-        names = [f"i{k}" for k in range(len(shape))]
-        inner = [f"out.{key}[{', '.join(names)}] = s.info_{key}[{', '.join(names)}]"]
-        for index, n in reversed(list(zip(names, shape, strict=True))):
-            inner = [f"for {index} in range({n}):", *["    " + line for line in inner]]
-        lines += inner
-    return lines
-
-
-def space_text(space: gym.Space) -> str:
-    """A space as source."""
-    if isinstance(space, gym.spaces.Discrete):
-        return f"gym.spaces.Discrete({int(space.n)}, start={int(space.start)})"
-    if isinstance(space, gym.spaces.MultiDiscrete):
-        return f"gym.spaces.MultiDiscrete(np.array({space.nvec.tolist()}), dtype=np.{np.dtype(space.dtype)})"
-    if isinstance(space, gym.spaces.MultiBinary):
-        return f"gym.spaces.MultiBinary({space.n!r})"
-    if isinstance(space, gym.spaces.Dict):
-        return f"gym.spaces.Dict({{{', '.join(f'{key!r}: {space_text(sub)}' for key, sub in space.items())}}})"
-    if isinstance(space, gym.spaces.Tuple):
-        return f"gym.spaces.Tuple(({''.join(space_text(sub) + ', ' for sub in space.spaces)}))"
-    if isinstance(space, gym.spaces.Box):
-        return (
-            f"gym.spaces.Box({_bound(space.low)}, {_bound(space.high)}, {space.shape}, np.{_dtype_name(space.dtype)})"
-        )
-    raise Cannot(
-        f"has a space of type {type(space).__name__}", "Use Box, Discrete, MultiDiscrete, MultiBinary, Dict or Tuple."
-    )
-
-
-def _dtype_name(dtype: Any) -> str:
-    name = str(np.dtype(dtype))
-    return "bool_" if name == "bool" else name
-
-
-def _bound(array: np.ndarray) -> str:
-    first = array.reshape(-1)[0]
-    if (array == first).all():
-        return literal(first).replace("math.inf", "np.inf")
-    return f"np.array({_nested(array)}, np.{_dtype_name(array.dtype)})"
-
-
-def _nested(array: np.ndarray) -> str:
-    if array.ndim == 0:
-        return literal(array[()]).replace("math.inf", "np.inf")
-    return f"[{', '.join(_nested(part) for part in array)}]"
-
-
-__all__ = ["Source", "translate", "ConstL", "F32", "FamL"]

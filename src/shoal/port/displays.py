@@ -1,0 +1,278 @@
+"""Tuples, lists, dicts, comprehensions, and calls of the environment's own functions."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from typing import Any
+
+import gymnasium as gym
+
+from shoal.port.frames import Frame, Walk, definition_of
+from shoal.port.joining import join, layout_of
+from shoal.port.layouts import ListL, NumL
+from shoal.port.refusal import Cannot
+from shoal.port.truths import Truths
+from shoal.port.values import (
+    PY_INT,
+    Const,
+    DictV,
+    Dyn,
+    Local,
+    Lst,
+    Mem,
+    Num,
+    Obj,
+    Seq,
+    Value,
+)
+
+
+class Displays(Truths):
+    """How things are put together, and functions written out."""
+
+    def see_Tuple(self, node: ast.Tuple) -> Value:
+        return self.display(node.elts, False)
+
+    def see_List(self, node: ast.List) -> Value:
+        made = self.display(node.elts, True)
+        if isinstance(made, Const):
+            made = Seq([Const(x) for x in made.value], True, self.site, self.depth)
+        if self.site in self.decisions.lists:
+            return self.bounded(made)
+        return made
+
+    def bounded(self, made: Value) -> Value:
+        """A list that grows where that is not sure: with a length of its own."""
+        cap, key = self.decisions.lists[self.site], ("items", self.site)
+        layout = self.decisions.layouts.get(key)
+        for item in self.items(made):
+            layout = layout_of(self.simple(item)) if layout is None else join(layout, layout_of(self.simple(item)))
+        whole = ListL(layout if layout is not None else NumL(PY_INT), max(cap, len(self.items(made))))
+        value = self.write(whole, self.unique("items"), made)
+        assert isinstance(value, Lst)
+        value.site = self.site  # type: ignore[attr-defined]
+        return value
+
+    def display(self, nodes: list[ast.expr], is_list: bool) -> Value:
+        values: list[Value] = []
+        plain = [n.value if isinstance(n, ast.Starred) else n for n in nodes]
+        for node, value in zip(nodes, self.values(plain), strict=True):
+            values += self.items(value) if isinstance(node, ast.Starred) else [value]
+        if all(isinstance(v, Const) for v in values) and not is_list:
+            return Const(tuple(v.value for v in values))  # type: ignore[attr-defined]
+        return Seq([self.hold(v) if is_list else v for v in values], is_list, self.site, self.depth)
+
+    def see_Set(self, node: ast.Set) -> Value:
+        values = self.values(node.elts)
+        if all(isinstance(v, Const) for v in values):
+            return Const({v.value for v in values})  # type: ignore[attr-defined]
+        return Seq(values, False)
+
+    def see_Dict(self, node: ast.Dict) -> Value:
+        made: dict[Any, Value] = {}
+        for key, item in zip(node.keys, node.values, strict=True):
+            value = self.hold(self.value(item)) if key is not None else self.value(item)
+            if key is None:
+                pairs = value.items if isinstance(value, DictV) else {k: Const(v) for k, v in value.value.items()}  # type: ignore[attr-defined]
+                made |= pairs
+                continue
+            name = self.value(key)
+            if not isinstance(name, Const):
+                raise Cannot("makes a dict whose keys vary", "Use an array with one place per key.")
+            made[name.value] = value
+        return DictV(made, self.depth)
+
+    def see_Lambda(self, node: ast.Lambda) -> Value:
+        return Local(node, self.frame)
+
+    def see_ListComp(self, node: ast.ListComp) -> Value:
+        return self.comprehension(node, node.elt)
+
+    def see_GeneratorExp(self, node: ast.GeneratorExp) -> Value:
+        return self.comprehension(node, node.elt)
+
+    def see_SetComp(self, node: ast.SetComp) -> Value:
+        raise Cannot("makes a set", "Use an array of bools with one place per possible member.")
+
+    def see_DictComp(self, node: ast.DictComp) -> Value:
+        pair = ast.copy_location(ast.Tuple([node.key, node.value], ast.Load()), node)
+        rows = self.comprehension(node, pair)
+        made: dict[Any, Value] = {}
+        for row in self.items(rows):
+            key, value = self.items(row)
+            if not isinstance(key, Const):
+                raise Cannot("makes a dict whose keys vary", "Use an array with one place per key.")
+            made[key.value] = value
+        return DictV(made, self.depth)
+
+    def comprehension(self, node: Any, element: ast.expr) -> Value:
+        """A list by turns that are known; or, where lengths or conditions vary, one with a length of its own."""
+        outer = dict(self.frame.names)
+        site = self.site
+        try:
+            if site not in self.decisions.lists:
+                rows: list[Value] = []
+                if self.turns_of(node.generators, element, rows):
+                    return Seq(rows, True, site, self.depth)
+            return self.growing(node, element, site)
+        finally:
+            self.frame.names = {**self.frame.names, **outer}
+
+    def turns_of(self, generators: list[ast.comprehension], element: ast.expr, rows: list[Value]) -> bool:
+        """Whether every turn is known; the items are put into `rows`."""
+        if not generators:
+            rows.append(self.hold(self.value(element)))
+            return True
+        first, *others = generators
+        iterable = self.simple(self.value(first.iter))
+        varying = isinstance(iterable, Lst | Walk) or (isinstance(iterable, Mem) and isinstance(iterable.shape[0], Dyn))
+        if varying or ((items := self.items(iterable)) and len(items) > 256):
+            return False
+        for item in items:
+            self.assign(first.target, item)
+            tests = [self.truth(self.value(test)) for test in first.ifs]
+            if any(isinstance(test, Num) for test in tests):
+                return False
+            if all(test.value for test in tests) and not self.turns_of(others, element, rows):
+                return False
+        return True
+
+    def growing(self, node: Any, element: ast.expr, site: Any) -> Value:
+        """The comprehension as loops around an append."""
+        name = f"_items_{len(self.frame.names)}"
+        append = ast.Expr(ast.Call(ast.Attribute(ast.Name(name, ast.Load()), "append", ast.Load()), [element], []))
+        body: list[ast.stmt] = [append]
+        for generator in reversed(node.generators):
+            for test in reversed(generator.ifs):
+                body = [ast.If(test, body, [])]
+            body = [ast.For(generator.target, generator.iter, body, [])]
+        start = ast.Assign([ast.Name(name, ast.Store())], ast.List([], ast.Load()))
+        tree = [ast.fix_missing_locations(ast.copy_location(s, node)) for s in (start, *body)]
+        self.execute(tree)
+        return self.frame.names.pop(name)
+
+    def see_Starred(self, node: ast.Starred) -> Value:
+        raise Cannot("unpacks something here", "Name the parts.")
+
+    def see_NamedExpr(self, node: ast.NamedExpr) -> Value:
+        self.assign(node.target, self.value(node.value))
+        return self.value(ast.copy_location(ast.Name(node.target.id, ast.Load()), node))
+
+    # ------------------------------------------------------------------ calls of the environment's own functions
+
+    def see_Call(self, node: ast.Call) -> Value:
+        if self.is_super(node.func):
+            return self.call_above(node)
+        function = self.value(node.func)
+        positional = [a.value if isinstance(a, ast.Starred) else a for a in node.args]
+        values = self.values([*positional, *[k.value for k in node.keywords]])
+        arguments: list[Value] = []
+        for given, value in zip(node.args, values, strict=False):
+            arguments += self.items(value) if isinstance(given, ast.Starred) else [value]
+        named: dict[str, Value] = {}
+        for keyword, value in zip(node.keywords, values[len(positional) :], strict=True):
+            if keyword.arg is None:
+                pairs = value.items if isinstance(value, DictV) else {k: Const(v) for k, v in value.value.items()}  # type: ignore[attr-defined]
+                named |= {str(k): v for k, v in pairs.items()}
+            else:
+                named[keyword.arg] = value
+        return self.call(function, arguments, named)
+
+    def is_super(self, node: ast.expr) -> bool:
+        return (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Call)
+            and isinstance(node.value.func, ast.Name)
+            and node.value.func.id == "super"
+        )
+
+    def call_above(self, node: ast.Call) -> Value:
+        assert isinstance(node.func, ast.Attribute)
+        name, receiver = node.func.attr, next(iter(self.frame.names.values()))
+        if not isinstance(receiver, Obj):
+            raise Cannot("calls super() where the object is not known")
+        order = type(receiver.layout.example).__mro__
+        start = order.index(self.frame.owner) + 1 if self.frame.owner in order else 1
+        for cls in order[start:]:
+            if name in vars(cls):
+                if cls is gym.Env:
+                    return Const(None)
+                arguments = self.values(node.args)
+                named = {str(k.arg): self.value(k.value) for k in node.keywords}
+                return self.call_function(vars(cls)[name], [receiver, *arguments], named, owner=cls)
+        raise Cannot(f"calls super().{name}, which does not exist")
+
+    def call_function(
+        self, function: Any, arguments: list[Value], named: dict[str, Value], owner: type | None = None
+    ) -> Value:
+        """Write out a function of the environment's in place of its call."""
+        function = inspect.unwrap(function)
+        node, file = definition_of(function)
+        name = function.__qualname__.replace("<locals>.", "")
+        scope = dict(function.__globals__)
+        if function.__closure__:
+            cells = zip(function.__code__.co_freevars, function.__closure__, strict=True)
+            scope |= {key: cell.cell_contents for key, cell in cells if key != "__class__"}
+        defaults = inspect.signature(function)
+        names = self.bind(defaults, arguments, named)
+        self.reached[f"{name} ({file})"] = None
+        return self.enter(node, file, name, scope, names, owner, None)
+
+    def bind(self, signature: inspect.Signature, arguments: list[Value], named: dict[str, Value]) -> dict[str, Value]:
+        try:
+            bound = signature.bind(*arguments, **named)
+        except TypeError as error:
+            raise Cannot(f"is called with the wrong arguments: {error}") from None
+        names: dict[str, Value] = {}
+        for key, parameter in signature.parameters.items():
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                names[key] = Seq(list(bound.arguments.get(key, ())))
+            elif parameter.kind is parameter.VAR_KEYWORD:
+                names[key] = DictV(dict(bound.arguments.get(key, {})), -1)
+            elif key in bound.arguments:
+                names[key] = bound.arguments[key]
+            else:
+                names[key] = Const(parameter.default)
+        return names
+
+    def enter(
+        self,
+        node: Any,
+        file: str,
+        name: str,
+        scope: dict[str, Any],
+        names: dict[str, Value],
+        owner: type | None,
+        outer: Frame | None,
+    ) -> Value:
+        key = (*self.frame.key, self.site[1:3], name) if getattr(self, "frame", None) else (name,)
+        if len(key) > 60 or sum(part == name for part in key) > 2:
+            raise Cannot(f"calls {name} from within itself", "Write it as a loop.")
+        frame = Frame(node, file, name, scope, {}, key, owner, outer=outer)
+        held = {key: self.hold(value) for key, value in names.items()}
+        assigned = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        frame.names = held
+        before = getattr(self, "frame", None)
+        self.frame = frame
+        for argument in sorted(assigned & held.keys()):
+            self.assign_name(argument, held[argument])
+        self.frame = before  # type: ignore[assignment]
+        if isinstance(node, ast.Lambda):
+            body = ast.copy_location(ast.Return(node.body), node)
+            frame.node = ast.copy_location(ast.FunctionDef(name, node.args, [body], [], None), node)
+        return self.run(frame)
+
+    def call_local(self, local: Local, arguments: list[Value], named: dict[str, Value]) -> Value:
+        parameters = local.node.args
+        names = [a.arg for a in [*parameters.posonlyargs, *parameters.args]]
+        values = dict(zip(names, arguments, strict=False)) | named
+        late = names[len(names) - len(parameters.defaults) :]
+        for key, default in zip(late, parameters.defaults, strict=True):
+            if key not in values:
+                values[key] = self.value(default)
+        if set(values) != set(names):
+            raise Cannot("is called with the wrong arguments")
+        frame = local.frame
+        name = getattr(local.node, "name", "lambda")
+        return self.enter(local.node, frame.file, name, frame.scope, values, frame.owner, frame)

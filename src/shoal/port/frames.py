@@ -1,0 +1,258 @@
+"""What statements need: one call and its names, loops that are being written, and questions about syntax trees."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+import types
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from shoal.port.code import Code
+from shoal.port.layouts import ConstL, NumL, same
+from shoal.port.refusal import Cannot
+from shoal.port.values import (
+    Cells,
+    Const,
+    DictV,
+    Dyn,
+    Fam,
+    Kind,
+    Lst,
+    Mem,
+    Num,
+    Obj,
+    Seq,
+    Value,
+)
+
+FALLS, NEVER, MAYBE = "falls", "never", "maybe"
+
+
+@dataclass
+class Frame:
+    """One call of one function."""
+
+    node: Any
+    file: str
+    name: str
+    scope: dict[str, Any]
+    names: dict[str, Value]
+    key: tuple
+    owner: type | None = None
+    variables: dict[str, str] = field(default_factory=dict)
+    entry_depth: int = 0
+    result: Value | None = None
+    base: str = ""
+    done: str = ""
+    outer: Frame | None = None
+    layout: Any = None
+
+
+@dataclass
+class Loop:
+    """A loop of kernel code that is being written."""
+
+    frame: Frame
+    carried: dict[str, Any]
+    stop: str = ""
+    """For a turn of an unrolled loop: the flag that `break` sets."""
+    depth: int = 0
+
+
+class Bind(ast.stmt):
+    """A statement of our own: a name is given a value that is known."""
+
+    _fields = ()
+
+    def __init__(self, target: ast.expr, value: Value, at: ast.stmt) -> None:
+        super().__init__()
+        self.target, self.value = target, value
+        ast.copy_location(self, at)
+
+
+@dataclass
+class Walk(Value):
+    """Something to loop over in kernel code: how many, and the item at an index."""
+
+    count: str
+    cap: int
+    item: Any
+
+
+class Turn(ast.stmt):
+    """A statement of our own: one turn of a loop that may break off."""
+
+    _fields = ()
+
+    def __init__(self, loop: ast.For, item: Value, stop: str) -> None:
+        super().__init__()
+        self.loop, self.item, self.stop = loop, item, stop
+        ast.copy_location(self, loop)
+
+
+def can_change(value: Value) -> bool:
+    """Whether this is the state's own list, array or object, which others would see change."""
+    if isinstance(value, Mem):
+        return value.base.startswith("s.") and value.writable
+    if isinstance(value, Cells):
+        return value.owned and value.exprs[0].startswith("s.")
+    return isinstance(value, Lst | Obj) and str(value.base).startswith("s.")
+
+
+def as_column(layout: Any) -> Any:
+    """The layout of something that was constant and is now to change."""
+    if isinstance(layout, ConstL):
+        from shoal.port.joining import layout_of_const
+
+        return layout_of_const(layout.value)
+    return layout
+
+
+def takes_fam(layout: Any) -> bool:
+    inner = getattr(layout, "inner", layout)
+    return type(inner).__name__ in ("FamL", "ConstL") and not isinstance(inner, NumL)
+
+
+def same_value(a: Value, b: Value) -> bool:
+    """Whether two values are the same one."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, Const):
+        return same(a.value, b.value)  # type: ignore[attr-defined]
+    if isinstance(a, Num):
+        return a == b
+    if isinstance(a, Cells):
+        return a.exprs == b.exprs and a.shape == b.shape  # type: ignore[attr-defined]
+    if isinstance(a, Mem):
+        return a.base == b.base and a.axes == b.axes  # type: ignore[attr-defined]
+    if isinstance(a, Lst):
+        return a.base == b.base and a.prefix == b.prefix and a.length == b.length  # type: ignore[attr-defined]
+    if isinstance(a, Obj):
+        return a.base == b.base and a.index == b.index  # type: ignore[attr-defined]
+    if isinstance(a, Seq):
+        return len(a.items) == len(b.items) and all(map(same_value, a.items, b.items))  # type: ignore[attr-defined]
+    if isinstance(a, DictV):
+        return a.items.keys() == b.items.keys() and all(same_value(a.items[k], b.items[k]) for k in a.items)  # type: ignore[attr-defined]
+    return False
+
+
+def as_walk(code: Code, value: Value) -> Walk | None:
+    """How kernel code loops over a value, if it can."""
+    if isinstance(value, Walk):
+        return value
+    if isinstance(value, Lst):
+        return Walk(value.length, value.cap, lambda at: code.item(value, at))
+    if isinstance(value, Mem):
+        n = value.shape[0]
+        return Walk(n.expr if isinstance(n, Dyn) else str(n), n.cap if isinstance(n, Dyn) else n,
+                    lambda at: code.element(value, [at]))  # fmt: skip
+    if isinstance(value, Const) and isinstance(value.value, range):
+        span = value.value
+        first, step = span.start, span.step
+
+        def number(at: str) -> Num:
+            scaled = at if step == 1 else f"{step} * {at}"
+            return Num(scaled if first == 0 else f"{first} + {scaled}", Kind(np.dtype(np.int64), True))
+
+        return Walk(str(len(span)), len(span), number)
+    if isinstance(value, Const) and isinstance(value.value, np.ndarray | list | tuple) and len(value.value):
+        items = list(value.value)
+        return Walk(str(len(items)), len(items), lambda at: Fam(items, at))
+    return None
+
+
+def match_as_if(node: ast.Match) -> ast.stmt:
+    """`match` with plain values as a chain of `if`."""
+    chain: list[ast.stmt] = []
+    for case in reversed(node.cases):
+        test = _pattern(node.subject, case.pattern)
+        if case.guard is not None:
+            test = case.guard if test is None else ast.BoolOp(ast.And(), [test, case.guard])
+        chain = case.body if test is None else [ast.If(test, case.body, chain)]
+    first = chain[0] if len(chain) == 1 else ast.If(ast.Constant(True), chain, [])
+    return ast.fix_missing_locations(ast.copy_location(first, node))
+
+
+def _pattern(subject: ast.expr, pattern: ast.pattern) -> ast.expr | None:
+    if isinstance(pattern, ast.MatchAs) and pattern.pattern is None and pattern.name is None:
+        return None
+    if isinstance(pattern, ast.MatchValue):
+        return ast.copy_location(ast.Compare(subject, [ast.Eq()], [pattern.value]), pattern)
+    if isinstance(pattern, ast.MatchSingleton):
+        return ast.copy_location(ast.Compare(subject, [ast.Is()], [ast.Constant(pattern.value)]), pattern)
+    if isinstance(pattern, ast.MatchOr):
+        parts = [_pattern(subject, each) for each in pattern.patterns]
+        return ast.copy_location(ast.BoolOp(ast.Or(), [part for part in parts if part is not None]), pattern)
+    raise Cannot("matches a pattern with parts", "Use `if` and `elif`.")
+
+
+def own_nodes(loop: ast.For) -> list[ast.AST]:
+    """Nodes of a loop's body without those of loops inside."""
+    found: list[ast.AST] = []
+
+    def visit(node: ast.AST) -> None:
+        found.append(node)
+        if not isinstance(node, ast.For | ast.While | ast.FunctionDef | ast.Lambda):
+            for child in ast.iter_child_nodes(node):
+                visit(child)
+
+    for statement in loop.body:
+        visit(statement)
+    return found
+
+
+def returns_in_loop(node: ast.AST) -> bool:
+    loops = [n for n in ast.walk(node) if isinstance(n, ast.For | ast.While)]
+    return any(isinstance(n, ast.Return) for loop in loops for n in ast.walk(loop))
+
+
+def assigns(body: list[ast.stmt], target: ast.expr) -> bool:
+    if not isinstance(target, ast.Name):
+        return True
+    return any(
+        isinstance(n, ast.Name) and n.id == target.id and isinstance(n.ctx, ast.Store)
+        for s in body
+        for n in ast.walk(s)
+    )
+
+
+def as_load(node: ast.expr) -> ast.expr:
+    if isinstance(node, ast.Name):
+        return ast.Name(node.id, ast.Load())
+    if isinstance(node, ast.Attribute):
+        return ast.Attribute(node.value, node.attr, ast.Load())
+    assert isinstance(node, ast.Subscript)
+    return ast.Subscript(node.value, node.slice, ast.Load())
+
+
+def is_about_arguments(test: ast.expr) -> bool:
+    """`assert self.action_space.contains(action)` and the like."""
+    return any(isinstance(n, ast.Attribute) and n.attr in ("contains", "action_space") for n in ast.walk(test)) or (
+        isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "isinstance"
+    )
+
+
+def definition_of(function: types.FunctionType) -> tuple[Any, str]:
+    """A function's syntax tree with the line numbers of its file, and the file."""
+    try:
+        lines, first = inspect.getsourcelines(function)
+    except (OSError, TypeError):
+        raise Cannot(
+            f"calls {getattr(function, '__qualname__', function)!s}, whose source cannot be read",
+            "Write it as Python in a file.",
+        ) from None
+    try:
+        tree = ast.parse(textwrap.dedent("".join(lines)))
+    except SyntaxError:
+        raise Cannot(f"calls {function.__qualname__}, which is not a function written with `def`") from None
+    ast.increment_lineno(tree, first - 1)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.Lambda):
+            return node, inspect.getsourcefile(function) or "?"
+    raise Cannot(f"calls {function.__qualname__}, which is not a plain function")

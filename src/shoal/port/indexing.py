@@ -1,0 +1,278 @@
+"""Arrays by index, slice and mask: views to read and places to write."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import numpy as np
+
+from shoal.port.arrays import distance_between
+from shoal.port.items import Items
+from shoal.port.refusal import Cannot
+from shoal.port.values import (
+    BOOL,
+    Cells,
+    Const,
+    DictV,
+    Dyn,
+    Kind,
+    Lst,
+    Maybe,
+    Mem,
+    Num,
+    Seq,
+    Span,
+    Value,
+)
+
+
+class Indexing(Items):
+    """How parts of arrays are named and written."""
+
+    def array_item(self, owner: Cells | Mem, indices: list[Value]) -> Value:
+        if (len(indices) == 1 and isinstance(indices[0], Cells | Mem)) or any(
+            (isinstance(i, Seq) and i.is_list) or (isinstance(i, Const) and isinstance(i.value, np.ndarray | list))
+            for i in indices
+        ):
+            return self.fancy_item(owner, indices)
+        view = self.view(owner, indices)
+        if isinstance(view, Mem) and not view.shape:
+            return Num(view.at([]), Kind(view.dtype))
+        if isinstance(view, Cells) and not view.shape:
+            return Num(view.exprs[0], Kind(view.dtype))
+        return view
+
+    def view(self, owner: Cells | Mem, indices: list[Value]) -> Cells | Mem:
+        """The part of an array that these indices name, without a copy."""
+        indices = self.spread(indices, len(owner.shape))
+        if isinstance(owner, Cells):
+            if not all(isinstance(i, Const) for i in indices):
+                self.as_memory(owner)
+            order = np.arange(len(owner.exprs)).reshape(owner.shape)
+            try:
+                chosen = order[tuple(i.value for i in indices)]  # type: ignore[attr-defined]
+            except IndexError as error:
+                raise Cannot(f"raises IndexError: {error}") from None
+            shape = np.shape(chosen)
+            return Cells(shape, owner.dtype, [owner.exprs[k] for k in np.reshape(chosen, -1)], owner.owned, owner.site)
+        return self.memory_view(owner, indices)
+
+    def spread(self, indices: list[Value], rank: int) -> list[Value]:
+        """`...` as the slices that it stands for."""
+        full: Value = Const(slice(None))
+        named = [not (isinstance(i, Const) and (i.value is Ellipsis or i.value is None)) for i in indices]
+        if any(isinstance(i, Const) and i.value is None for i in indices):
+            raise Cannot("adds an axis with None", "Use reshape.")
+        if all(named):
+            return indices
+        at = named.index(False)
+        return [*indices[:at], *[full] * (rank - sum(named)), *indices[at + 1 :]]
+
+    def memory_view(self, owner: Mem, indices: list[Value]) -> Mem:
+        if len(indices) > len(owner.shape):
+            raise Cannot(f"has {len(indices)} indices for an array of {len(owner.shape)} axes")
+        moved: dict[int, Any] = {}
+        shape: list[Any] = []
+        for axis, n in enumerate(owner.shape):
+            index = indices[axis] if axis < len(indices) else Const(slice(None))
+            if isinstance(index, Const) and isinstance(index.value, slice):
+                if isinstance(n, Dyn):
+                    if index.value != slice(None):
+                        raise Cannot("slices an array whose length varies", "Use a fixed size.")
+                    moved[axis] = (len(shape), "0", 1)
+                    shape.append(n)
+                    continue
+                span = range(n)[index.value]
+                moved[axis] = (len(shape), str(span.start), span.step)
+                shape.append(len(span))
+            elif isinstance(index, Span):
+                moved[axis], size = self.varying_slice(index, n, len(shape))
+                shape.append(size)
+            else:
+                moved[axis] = self.place(index, n)
+                if not isinstance(n, Dyn) and isinstance(index, Const) and not 0 <= int(moved[axis]) < n:
+                    raise Cannot(f"raises IndexError: {index.value} is out of bounds for an axis of {n}")
+        axes: list[Any] = []
+        for given in owner.axes:
+            if isinstance(given, str):
+                axes.append(given)
+                continue
+            which, start, step = given
+            inner = moved[which]
+            if isinstance(inner, str):
+                scaled = inner if step == 1 else f"{step} * ({inner})"
+                axes.append(scaled if start == "0" else f"{start} + {scaled}")
+            else:
+                first = inner[1] if step == 1 else f"{step} * ({inner[1]})"
+                first = first if start == "0" else f"{start} + {first}"
+                axes.append(
+                    (inner[0], str(eval(first)) if set(first) <= set("0123456789 +-*()") else first, inner[2] * step)
+                )
+        return Mem(owner.base, tuple(shape), owner.dtype, axes, owner.writable)
+
+    def varying_slice(self, index: Span, n: Any, which: int) -> tuple[Any, Any]:
+        """`a[i:i + 3]`: where it begins varies, and perhaps its length."""
+        lower, upper, step = index.bounds
+        if isinstance(n, Dyn) or not (isinstance(step, Const) and step.value in (None, 1)):
+            raise Cannot("slices by numbers that vary", "Use slices of fixed size.")
+        first = "0" if isinstance(lower, Const) and lower.value is None else self.number(lower).expr
+        last = str(n) if isinstance(upper, Const) and upper.value is None else self.number(upper).expr
+        length = distance_between(first, last)
+        if length is not None and length > 0:  # a window that moves
+            begin = self.temporary(first)
+            self.emit(f"assert 0 <= {begin} and {begin} + {length} <= {n}")
+            return (which, begin, 1), length
+        begin = self.temporary(f"min(max({first} + {n} if {first} < 0 else {first}, 0), {n})")
+        end = self.temporary(f"min(max({last} + {n} if {last} < 0 else {last}, 0), {n})")
+        return (which, begin, 1), Dyn(self.temporary(f"max({end} - {begin}, 0)"), n)
+
+    def fancy_item(self, owner: Cells | Mem, indices: list[Value]) -> Value:
+        if len(indices) != 1 or len(owner.shape) != 1:
+            raise Cannot("takes many items of an array at once", "Loop over the indices.")
+        chosen = self.array(indices[0])
+        if self.kind(chosen).is_bool:
+            return self.masked_items(owner, chosen)
+        if isinstance(owner, Cells):
+            if isinstance(chosen, Const):
+                return self.new_cells([owner.exprs[k] for k in chosen.value], chosen.value.shape, owner.dtype)
+            self.as_memory(owner)
+        assert isinstance(owner, Mem)
+        return self.elementwise(
+            lambda at: Num(
+                owner.at([at.expr if self.is_stable(at.expr) else self.temporary(at.expr)]), Kind(owner.dtype)
+            ),
+            [chosen],
+        )
+
+    def masked_items(self, owner: Cells | Mem, mask: Value) -> Value:
+        source = self.to_memory(owner) if isinstance(owner, Cells) else owner
+        where = self.to_memory(mask) if isinstance(mask, Cells) else mask
+        n = source.shape[0]
+        cap = n.cap if isinstance(n, Dyn) else n
+        base, count = self.scratch(source.dtype, (cap,)), self.unique("count")
+        self.emit(f"{count} = 0")
+
+        def take(at: list[str]) -> None:
+            self.emit(f"if {self.at(where, at, (n,)).expr}:")
+            self.emit(f"    {base}[{count}] = {source.at(at)}")
+            self.emit(f"    {count} = {count} + 1")
+
+        self.loop((n,), take)
+        return Mem(base, (Dyn(self.temporary(count), cap),), source.dtype, [(0, "0", 1)])
+
+    # ------------------------------------------------------------------ writing items
+
+    def store_item(self, owner: Value, slice_node: ast.expr, value: Value) -> None:
+        if isinstance(owner, Maybe):
+            owner = owner.value
+        parts = slice_node.elts if isinstance(slice_node, ast.Tuple) else [slice_node]
+        if isinstance(owner, DictV):
+            self.store_in_dict(owner, self.value(slice_node), value)
+            return
+        indices = [self.index(part) for part in parts]
+        if len(indices) == 1 and isinstance(indices[0], Seq):
+            indices = list(indices[0].items)
+        if len(indices) == 1 and isinstance(indices[0], Const) and isinstance(indices[0].value, tuple):
+            indices = [Const(x) for x in indices[0].value]
+        if isinstance(owner, Seq) and owner.is_list and isinstance(indices[0], Const):
+            if self.depth != owner.depth:
+                self.make_list_bounded(owner)
+            owner.items[indices[0].value] = self.hold(value)
+            return
+        if isinstance(owner, Lst | Seq):
+            self.store_in_list(owner, indices, value)
+            return
+        if isinstance(owner, Const):
+            raise Cannot("writes to a table that never changed while it was watched", "Copy it first.")
+        if not isinstance(owner, Cells | Mem):
+            raise Cannot(f"writes to an item of {self.name_of(owner)}")
+        if len(indices) == 1 and isinstance(indices[0], Cells | Mem) and indices[0].dtype == BOOL:
+            new = self.numpy_call("where", [indices[0], value, owner], {})
+            self.store_array(owner, new)
+            return
+        self.store_array(self.view(owner, indices), value)
+
+    def store_in_dict(self, owner: DictV, key: Value, value: Value) -> None:
+        if isinstance(key, Const) and (key.value not in owner.items or owner.depth >= 0):
+            if owner.depth != self.depth:
+                raise Cannot("changes a dict in a branch or loop", "Set every key beforehand, in one place.")
+            owner.items[key.value] = self.hold(value)
+            return
+        if isinstance(key, Const):
+            old = owner.items[key.value]
+            location = old.expr if isinstance(old, Num) else None
+            if location is None:
+                raise Cannot("changes an item of a dict that is not a number", "Use attributes.")
+            self.emit(f"{location} = {self.number(value).expr}")
+            return
+        keys = list(owner.items)
+        number = self.key_number(keys, key)
+        text = self.number(value).expr
+        for k, name in enumerate(keys):
+            old = owner.items[name]
+            if not isinstance(old, Num):
+                raise Cannot("changes an item of a dict by a key that varies", "Use an array.")
+            self.emit(f"if {number} == {k}:")
+            self.emit(f"    {old.expr} = {text}")
+
+    def store_in_list(self, owner: Value, indices: list[Value], value: Value) -> None:
+        if isinstance(owner, Seq):
+            at = self.place(indices[0], len(owner.items))
+            if len(indices) == 1 and all(
+                isinstance(item, Num) and not self.is_stable(item.expr) for item in owner.items
+            ):
+                text = self.number(value).expr
+                for k, item in enumerate(owner.items):
+                    self.emit(f"if {at} == {k} or {at} == {k - len(owner.items)}:")
+                    self.emit(f"    {item.expr} = {text}")  # type: ignore[attr-defined]
+                return
+            self.make_list_bounded(owner)
+        assert isinstance(owner, Lst)
+        at = self.place(indices[0], Dyn(owner.length, owner.cap))
+        at = at if self.is_stable(at) else self.temporary(at)
+        self.emit(f"assert 0 <= {at} < {owner.length}")
+        if len(indices) > 1:
+            raise Cannot("writes into a list of lists", "Use a NumPy array.")
+        self.write(owner.layout, owner.base, value, (*owner.prefix, at))
+
+    def store_array(self, target: Value, value: Value) -> None:
+        """Write into an array in place, broadcasting and rounding as NumPy does."""
+        if isinstance(target, Num):  # one element of an array in memory
+            new = self.number(self.simple(value))
+            self.emit(f"{target.expr} = {self.cast(new, target.kind.dtype).expr}")
+            return
+        value = self.array(value) if isinstance(value, Seq | Lst) else self.simple(value)
+        if isinstance(value, Maybe):
+            value = value.value
+        if isinstance(target, Cells):
+            self.must_own(target)
+            self.store_cells(target, value)
+            return
+        assert isinstance(target, Mem)
+        if not target.writable:
+            raise Cannot("writes to a table that never changed while it was watched", "Copy it first.")
+        if not target.shape:
+            self.emit(f"{target.at([])} = {self.cast(self.number(value), target.dtype).expr}")
+            return
+        if isinstance(value, Mem) and value.base == target.base:
+            value = self.copy_mem(value)
+        if isinstance(value, Cells):
+            value = self.to_memory(value) if len(value.exprs) > 1 else Num(value.exprs[0], Kind(value.dtype))
+        held = self.hold(value) if isinstance(value, Num) else value
+        self.loop(
+            target.shape,
+            lambda at: self.emit(f"{target.at(at)} = {self.cast(self.at(held, at, target.shape), target.dtype).expr}"),
+        )
+
+    def store_cells(self, target: Cells, value: Value) -> None:
+        if not target.shape:
+            self.emit(f"{target.exprs[0]} = {self.cast(self.number(value), target.dtype).expr}")
+            return
+        own = self.known(self.shape(value))
+        flat = self.flat(value)
+        order = np.broadcast_to(np.arange(len(flat)).reshape(own), target.shape).reshape(-1)
+        texts = [self.cast(flat[k], target.dtype).expr for k in order]
+        texts = [t if self.is_stable(t) else self.temporary(t) for t in texts] if len(texts) > 1 else texts
+        for location, text in zip(target.exprs, texts, strict=True):
+            self.emit(f"{location} = {text}")

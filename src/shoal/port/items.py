@@ -1,0 +1,240 @@
+"""Items of tuples, lists, dicts and tables, by numbers that are known or vary."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import numpy as np
+
+from shoal.port.arrays import Arrays, Shifted
+from shoal.port.joining import layout_of
+from shoal.port.refusal import Cannot
+from shoal.port.values import (
+    Cells,
+    Const,
+    DictV,
+    Dyn,
+    Fam,
+    Lst,
+    Maybe,
+    Mem,
+    Num,
+    Obj,
+    Opaque,
+    Seq,
+    Span,
+    Value,
+    as_whole,
+)
+
+
+class Items(Arrays):
+    """How items are read."""
+
+    def see_Subscript(self, node: ast.Subscript) -> Value:
+        owner = self.value(node.value)
+        if isinstance(owner, Fam | Maybe):
+            owner = self.simple(owner) if isinstance(owner, Fam) else owner.value
+        if isinstance(owner, DictV) or (isinstance(owner, Const) and isinstance(owner.value, dict)):
+            return self.dict_item(owner, self.value(node.slice))
+        if isinstance(owner, Opaque):
+            raise Cannot(f"uses what {owner.why}")
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        indices = [self.index(part) for part in parts]
+        if len(indices) == 1 and isinstance(indices[0], Seq) and not indices[0].is_list:
+            indices = list(indices[0].items)
+        if len(indices) == 1 and isinstance(indices[0], Const) and isinstance(indices[0].value, tuple):
+            indices = [Const(x) for x in indices[0].value]
+        return self.subscript(owner, indices)
+
+    def index(self, node: ast.expr) -> Value:
+        if isinstance(node, ast.Slice):
+            bounds = [self.value(b) if b is not None else Const(None) for b in (node.lower, node.upper, node.step)]
+            if all(isinstance(b, Const) for b in bounds):
+                low, high, step = (None if b.value is None else int(b.value) for b in bounds)  # type: ignore[attr-defined]
+                return Const(slice(low, high, step))
+            return Span(bounds)
+        return self.simple(self.value(node))
+
+    def subscript(self, owner: Value, indices: list[Value]) -> Value:
+        constant = all(isinstance(i, Const) for i in indices)
+        if isinstance(owner, Const):
+            if constant:
+                key = tuple(i.value for i in indices)  # type: ignore[attr-defined]
+                try:
+                    return Const(owner.value[key if len(key) > 1 else key[0]])
+                except (IndexError, KeyError, TypeError) as error:
+                    raise Cannot(f"raises {type(error).__name__}: {error}") from None
+            if isinstance(owner.value, np.ndarray):
+                return self.constant_array_item(owner.value, indices)
+            if isinstance(owner.value, tuple | list | str) and len(indices) == 1:
+                return self.family_item(list(owner.value), indices[0])
+        if isinstance(owner, Seq):
+            if constant:
+                chosen = owner.items[indices[0].value]  # type: ignore[attr-defined]
+                return Seq(chosen, owner.is_list, self.site, self.depth) if isinstance(chosen, list) else chosen
+            return self.varying_item(owner, indices)
+        if isinstance(owner, Lst):
+            return self.list_item(owner, indices)
+        if isinstance(owner, Cells | Mem):
+            return self.array_item(owner, indices)
+        if isinstance(owner, Fam):
+            raise Cannot("takes an item of something that is not always of one form")
+        if isinstance(owner, Obj) and hasattr(type(owner.layout.example), "__getitem__"):
+            return self.call(self.attribute(owner, "__getitem__"), [indices[0]], {})
+        raise Cannot(f"takes an item of {self.name_of(owner)}")
+
+    def constant_array_item(self, array: np.ndarray, indices: list[Value]) -> Value:
+        if array.dtype.kind not in "biuf":
+            flat, strides = list(array.reshape(-1)), [int(np.prod(array.shape[k + 1 :])) for k in range(array.ndim)]
+            if len(indices) != array.ndim:
+                raise Cannot("takes a part of an array that does not hold numbers")
+            places = [self.place(i, n) for i, n in zip(indices, array.shape, strict=True)]
+            return Fam(flat, self.temporary(" + ".join(f"{p} * {k}" for p, k in zip(places, strides, strict=True))))
+        whole = Mem(self.table(array), array.shape, array.dtype, [(k, "0", 1) for k in range(array.ndim)], False)
+        return self.array_item(whole, indices)
+
+    def family_item(self, options: list[Any], index: Value) -> Value:
+        if isinstance(index, Span):
+            raise Cannot("slices a constant list by numbers that vary")
+        if options and all(isinstance(x, list | tuple | dict) and len(x) == 0 for x in options):
+            raise Cannot("takes an item of an empty list")
+        return Fam(options, self.place(index, len(options)))
+
+    def place(self, index: Value, size: Any) -> str:
+        """An index as an expression that lies inside, counted from the front."""
+        if isinstance(index, Const):
+            known = int(index.value)
+            if known < 0:
+                return f"{size.expr} - {-known}" if isinstance(size, Dyn) else str(known + size)
+            return str(known)
+        number = self.number(index)
+        if number.kind.is_float:
+            raise Cannot("uses a fraction as an index", "Write int(...).")
+        expr = as_whole(number)
+        held = expr if self.is_stable(expr) else self.temporary(expr)
+        if held in self.natural:
+            return held
+        return self.temporary(f"{held} + {size.expr if isinstance(size, Dyn) else size} if {held} < 0 else {held}")
+
+    def dict_item(self, owner: Value, key: Value) -> Value:
+        items: dict[Any, Any] = (
+            owner.items if isinstance(owner, DictV) else {k: Const(v) for k, v in owner.value.items()}  # type: ignore[attr-defined]
+        )
+        key = self.simple(key)
+        if isinstance(key, Const):
+            if key.value not in items:
+                raise Cannot(f"asks for {key.value!r}, which is not in this dict")
+            return items[key.value]
+        number = self.key_number(list(items), key)
+        families = self.families(list(items.values()), number)
+        if families is not None:
+            return families
+        if all(isinstance(v, Const) for v in items.values()):
+            return Fam([v.value for v in items.values()], number)
+        layout = layout_of(next(iter(items.values())))
+        base = self.unique("item")
+        for k, value in enumerate(items.values()):
+            with self.block() as lines:
+                self.write(layout, base, value)
+            self.emit_block(f"if {number} == {k}:", lines)
+        return layout.read(base)
+
+    def families(self, items: list[Value], number: str) -> Fam | None:
+        """One of some constants by two numbers, if these items are all chosen by the same number."""
+        if not items or not all(isinstance(v, Fam) and v.index == items[0].index for v in items):  # type: ignore[attr-defined]
+            return None
+        rows = zip(*[v.options for v in items], strict=True)  # type: ignore[attr-defined]
+        index = f"{items[0].index} * {len(items)} + {number}"  # type: ignore[attr-defined]
+        return Fam([x for row in rows for x in row], self.temporary(index))
+
+    def key_number(self, keys: list[Any], key: Value) -> str:
+        """Which of these keys a value is, as an expression."""
+        if isinstance(key, Num) and all(isinstance(k, int | np.integer) and not isinstance(k, bool) for k in keys):
+            numbers = [int(k) for k in keys]
+            low, high = min(numbers), max(numbers)
+            at = (
+                key.expr
+                if self.is_stable(key.expr)
+                else self.temporary(f"int({key.expr})" if not key.kind.is_whole else key.expr)
+            )
+            if numbers == list(range(len(numbers))):
+                return at
+            if high - low > 100_000:
+                raise Cannot("looks up a key among whole numbers that lie far apart")
+            table = np.full(high - low + 1, -1)
+            table[np.array(numbers) - low] = np.arange(len(numbers))
+            self.emit(f"assert {low} <= {at} <= {high}")
+            number = self.temporary(
+                f"{self.table(table)}[{at} - {low}]" if low >= 0 else f"{self.table(table)}[{at} + {-low}]"
+            )
+            self.emit(f"assert {number} >= 0")
+            return number
+        tests = [self.truth(self.compare(ast.Eq(), key, Const(k))) for k in keys]
+        name = self.unique("which")
+        self.emit(f"{name} = -1")
+        for k, test in enumerate(tests):
+            if isinstance(test, Num):
+                self.emit(f"if {test.expr}:")
+                self.emit(f"    {name} = {k}")
+            elif test.value:
+                self.emit(f"{name} = {k}")
+        self.emit(f"assert {name} >= 0")
+        return self.temporary(name)
+
+    def varying_item(self, owner: Seq, indices: list[Value]) -> Value:
+        """An item of a tuple by a number that varies: one of its items."""
+        from shoal.port.joining import join
+
+        if isinstance(indices[0], Span):
+            raise Cannot("slices a tuple by numbers that vary")
+        at = self.place(indices[0], len(owner.items))
+        if owner.items and all(isinstance(item, Const) for item in owner.items):
+            return Fam([item.value for item in owner.items], at)  # type: ignore[attr-defined]
+        families = self.families(owner.items, at)
+        if families is not None:
+            return families
+        layout = layout_of(owner.items[0])
+        for item in owner.items[1:]:
+            layout = join(layout, layout_of(item))
+        base = self.unique("item")
+        for k, item in enumerate(owner.items):
+            with self.block() as lines:
+                self.write(layout, base, item)
+            test = f"{at} == {k} or {at} == {k - len(owner.items)}"
+            self.emit_block(f"if {test}:" if k else f"if True:  # {k}", lines) if k else self.lines.extend(lines)
+        return layout.read(base)
+
+    def list_item(self, owner: Lst, indices: list[Value]) -> Value:
+        index = indices[0]
+        if isinstance(index, Const) and isinstance(index.value, slice):
+            return self.list_slice(owner, index.value)
+        if isinstance(index, Span):
+            raise Cannot("slices a list by numbers that vary", "Loop over the items.")
+        at = self.place(index, Dyn(owner.length, owner.cap))
+        at = at if self.is_stable(at) else self.temporary(at)
+        self.emit(f"assert 0 <= {at} < {owner.length}")
+        item = self.item(owner, at)
+        return self.subscript(self.simple(item), indices[1:]) if len(indices) > 1 else item
+
+    def list_slice(self, owner: Lst, part: slice) -> Value:
+        if part.step not in (None, 1) or (part.stop is not None and part.stop < -1):
+            raise Cannot("slices a list in steps", "Loop over the items.")
+        start = self.temporary(
+            f"min({part.start or 0}, {owner.length})"
+            if (part.start or 0) >= 0
+            else f"max({owner.length} - {-part.start}, 0)"
+        )
+        stop = (
+            owner.length
+            if part.stop is None
+            else f"min({part.stop}, {owner.length})"
+            if part.stop >= 0
+            else f"{owner.length} - {-part.stop}"
+        )
+        length = self.temporary(f"max({stop} - {start}, 0)")
+        moved = Shifted(self, owner, start)
+        from shoal.port.frames import Walk
+
+        return Walk(length, owner.cap, moved)

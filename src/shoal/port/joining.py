@@ -1,0 +1,180 @@
+"""From values to layouts, and one layout for two."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+import numpy as np
+
+from shoal.port.layouts import (
+    SMALL,
+    ArrL,
+    ConstL,
+    DictL,
+    EitherL,
+    FamL,
+    ListL,
+    MaybeL,
+    NumL,
+    ObjL,
+    OpaqueL,
+    RngL,
+    SeqL,
+    same,
+)
+from shoal.port.refusal import Cannot
+from shoal.port.values import (
+    F32,
+    INT,
+    Cells,
+    Const,
+    DictV,
+    Either,
+    Fam,
+    Generator,
+    Kind,
+    Lst,
+    Maybe,
+    Mem,
+    Num,
+    Obj,
+    Seq,
+    Value,
+    joined,
+    kind_of,
+    rounds_otherwise,
+)
+
+
+def layout_of(value: Value) -> Any:
+    """How a value of the translator would be stored."""
+    if isinstance(value, Num):
+        return NumL(value.kind)
+    if isinstance(value, Either):
+        return EitherL(value.first.kind, value.second.kind)
+    if isinstance(value, Const):
+        return layout_of_const(value.value)
+    if isinstance(value, Seq):
+        return SeqL(tuple(layout_of(item) for item in value.items), value.is_list)
+    if isinstance(value, Fam):
+        return FamL(tuple(value.options))
+    if isinstance(value, Cells):
+        return ArrL(value.shape, value.dtype, False)
+    if isinstance(value, Mem) and all(isinstance(n, int) for n in value.shape):
+        return ArrL(value.shape, value.dtype, True)
+    if isinstance(value, Mem):
+        return ListL(NumL(Kind(value.dtype)), value.shape[0].cap)
+    if isinstance(value, Lst):
+        return ListL(value.layout, value.cap, value.is_set)
+    if isinstance(value, Maybe):
+        return MaybeL(layout_of(value.value))
+    if isinstance(value, DictV):
+        return DictL(tuple((key, layout_of(item)) for key, item in value.items.items()))
+    if isinstance(value, Obj):
+        return value.layout
+    if isinstance(value, Generator):
+        return RngL()
+    return OpaqueL(getattr(value, "why", f"is a {type(value).__name__}"))
+
+
+def layout_of_const(x: Any) -> Any:
+    if isinstance(x, enum.Enum) and not isinstance(x, int):
+        return ConstL(x)
+    if isinstance(x, bool | int | float | np.bool_ | np.integer | np.floating):
+        return NumL(kind_of(x))
+    if isinstance(x, np.ndarray) and x.dtype.kind in "biuf":
+        return ArrL(x.shape, x.dtype, x.size > SMALL)
+    if isinstance(x, tuple | list):
+        return SeqL(tuple(layout_of_const(item) for item in x), isinstance(x, list))
+    return ConstL(x)
+
+
+def join(a: Any, b: Any) -> Any:
+    """A layout that can hold what either holds."""
+    if a == b:
+        return a
+    if isinstance(a, NumL) and isinstance(b, NumL):
+        if rounds_otherwise(a.kind, b.kind):
+            return EitherL(a.kind, b.kind)
+        return NumL(joined(a.kind, b.kind))
+    if isinstance(a, EitherL | NumL) and isinstance(b, EitherL | NumL):
+        return _join_either(a, b)
+    none_a, none_b = (isinstance(x, ConstL) and x.value is None for x in (a, b))
+    if none_a or isinstance(a, MaybeL) or none_b or isinstance(b, MaybeL):
+        inner = [
+            x.inner if isinstance(x, MaybeL) else x for x in (a, b) if not (isinstance(x, ConstL) and x.value is None)
+        ]
+        if any(isinstance(x, OpaqueL) for x in inner):
+            return OpaqueL("is None or something that cannot be stored")
+        return MaybeL(inner[0] if len(inner) == 1 else join(*inner))
+    if isinstance(a, ConstL | FamL) and isinstance(b, ConstL | FamL):
+        options = list(a.options if isinstance(a, FamL) else [a.value])
+        for option in b.options if isinstance(b, FamL) else [b.value]:
+            if not any(same(option, known) for known in options):
+                options.append(option)
+        return FamL(tuple(options))
+    if isinstance(a, SeqL) and isinstance(b, SeqL) and len(a.items) == len(b.items):
+        return SeqL(tuple(map(join, a.items, b.items)), a.is_list)
+    if isinstance(a, ArrL) and isinstance(b, ArrL) and a.shape == b.shape:
+        if a.dtype != b.dtype:
+            raise Cannot(f"is now an array of {a.dtype}, now of {b.dtype}", "Give it one dtype everywhere.")
+        return ArrL(a.shape, a.dtype, a.memory or b.memory)
+    if isinstance(a, ListL | SeqL) and isinstance(b, ListL | SeqL):
+        return _join_lists(a, b)
+    if isinstance(a, DictL) and isinstance(b, DictL) and [k for k, _ in a.items] == [k for k, _ in b.items]:
+        return DictL(tuple((k, join(x, y)) for (k, x), (_, y) in zip(a.items, b.items, strict=True)))
+    if isinstance(a, ObjL) and isinstance(b, ObjL) and type(a.example) is type(b.example):
+        names = {**a.attributes, **b.attributes}
+        both = {
+            n: join(a.attributes.get(n, b.attributes.get(n)), b.attributes.get(n, a.attributes.get(n))) for n in names
+        }
+        return ObjL(both, a.example)
+    if isinstance(a, OpaqueL) or isinstance(b, OpaqueL):
+        return a if isinstance(a, OpaqueL) else b
+    raise Cannot(
+        f"is now {describe(a)}, now {describe(b)}", "Keep one type and one shape in each variable and attribute."
+    )
+
+
+def _join_either(a: Any, b: Any) -> Any:
+    kinds = [k for x in (a, b) for k in ((x.first, x.second) if isinstance(x, EitherL) else (x.kind,))]
+    narrow = [k for k in kinds if k.dtype == F32 and not k.weak]
+    wide = [k for k in kinds if k not in narrow]
+    total = wide[0]
+    for kind in wide[1:]:
+        total = joined(total, kind)
+    first = a.first if isinstance(a, EitherL) else b.first
+    return EitherL(narrow[0], total) if first in narrow else EitherL(total, narrow[0])
+
+
+def _join_lists(a: Any, b: Any) -> Any:
+    items = [x.item if isinstance(x, ListL) else i for x in (a, b) for i in (x.items if isinstance(x, SeqL) else [0])]
+    item = items[0] if items else NumL(Kind(INT, True))
+    for other in items[1:]:
+        item = join(item, other)
+    cap = max(x.cap if isinstance(x, ListL) else len(x.items) for x in (a, b))
+    return ListL(item, max(cap, 1), any(isinstance(x, ListL) and x.is_set for x in (a, b)))
+
+
+def describe(layout: Any) -> str:
+    """A layout in a few words."""
+    if isinstance(layout, NumL):
+        return f"a {'Python' if layout.kind.weak else 'NumPy'} {layout.kind.dtype}"
+    if isinstance(layout, ArrL):
+        return f"an array of {layout.dtype} of shape {layout.shape}"
+    if isinstance(layout, SeqL):
+        return f"a {'list' if layout.is_list else 'tuple'} of {len(layout.items)}"
+    if isinstance(layout, ListL):
+        return f"a {'set' if layout.is_set else 'list'} of up to {layout.cap} items"
+    if isinstance(layout, FamL):
+        return f"one of {', '.join(map(repr, layout.options[:6]))}"
+    if isinstance(layout, ConstL):
+        return repr(layout.value)[:60]
+    if isinstance(layout, MaybeL):
+        return f"None or {describe(layout.inner)}"
+    if isinstance(layout, ObjL):
+        return f"a {type(layout.example).__name__}"
+    if isinstance(layout, DictL):
+        return f"a dict of {len(layout.items)}"
+    return getattr(layout, "why", type(layout).__name__)

@@ -1,0 +1,272 @@
+"""Methods of lists and dicts."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from typing import Any
+
+import numpy as np
+
+from shoal.port.calls import LIST_CAP
+from shoal.port.frames import Walk, as_walk
+from shoal.port.joining import join, layout_of
+from shoal.port.layouts import ListL
+from shoal.port.python_calls import PythonCalls
+from shoal.port.refusal import Cannot, Restart
+from shoal.port.values import (
+    PY_INT,
+    TEXT,
+    Cells,
+    Const,
+    DictV,
+    Dyn,
+    Fam,
+    Lst,
+    Maybe,
+    Mem,
+    Num,
+    Opaque,
+    Seq,
+    Value,
+)
+
+
+class ListCalls(PythonCalls):
+    """How lists and dicts change."""
+
+    def method(self, owner: Value, name: str, arguments: list[Value], named: dict[str, Value]) -> Value:
+        owner = self.simple(owner) if not isinstance(owner, Fam) else owner
+        if isinstance(owner, Maybe):
+            owner = owner.value
+        if isinstance(owner, DictV) or (isinstance(owner, Const) and isinstance(owner.value, dict)):
+            return self.dict_method(owner, name, arguments)
+        if isinstance(owner, Seq | Lst):
+            return self.list_method(owner, name, [self.simple(a) if name != "append" else a for a in arguments], named)
+        if isinstance(owner, Const) and isinstance(owner.value, list | tuple) and name in ("index", "count"):
+            if name == "index":
+                return Num(self.key_number(list(owner.value), self.simple(arguments[0])), PY_INT)
+            return self.builtin_sum([Seq([self.compare(ast.Eq(), arguments[0], Const(x)) for x in owner.value])], {})
+        if isinstance(owner, Cells | Mem | Num) or (isinstance(owner, Const) and isinstance(owner.value, np.ndarray)):
+            return self.array_method(owner, name, arguments, named)
+        if isinstance(owner, Opaque) or (isinstance(owner, Const) and isinstance(owner.value, str)):
+            return Opaque(TEXT)
+        raise Cannot(f"calls .{name}() of {self.name_of(owner)}, which has no translation")
+
+    def dict_method(self, owner: Value, name: str, arguments: list[Value]) -> Value:
+        items = owner.items if isinstance(owner, DictV) else {k: Const(v) for k, v in owner.value.items()}  # type: ignore[attr-defined]
+        if name == "items":
+            return Seq([Seq([Const(k), v]) for k, v in items.items()])
+        if name == "keys":
+            return Seq([Const(k) for k in items])
+        if name == "values":
+            return Seq(list(items.values()))
+        if name == "get":
+            key = self.simple(arguments[0])
+            default = arguments[1] if len(arguments) > 1 else Const(None)
+            if isinstance(key, Const):
+                return items.get(key.value, default)
+            present = self.hold(self.contains(Const(list(items)), key))
+            if isinstance(present, Const):
+                return self.dict_item(owner, key) if present.value else default
+            with self.block() as lines:
+                value = self.dict_item(owner, key)
+            return self.choose(present.expr, (lines, value), ([], default))  # type: ignore[attr-defined]
+        if name == "copy":
+            return DictV(dict(items), self.depth)
+        if name == "update" and isinstance(owner, DictV) and owner.depth == self.depth:
+            other = arguments[0]
+            owner.items |= other.items if isinstance(other, DictV) else {k: Const(v) for k, v in other.value.items()}  # type: ignore[attr-defined]
+            return Const(None)
+        raise Cannot(f"calls .{name}() of a dict, which has no translation", "Use an array, or a dict with fixed keys.")
+
+    def list_method(self, owner: Any, name: str, arguments: list[Value], named: dict[str, Value]) -> Value:
+        if name == "copy":
+            return self.copy(owner) if isinstance(owner, Lst) else Seq(list(owner.items), True, self.site, self.depth)
+        if name == "index":
+            return self.index_of(owner, arguments[0])
+        if name == "count":
+            return self.count_of(owner, arguments[0])
+        if isinstance(owner, Seq):
+            if not owner.is_list:
+                raise Cannot(f"calls .{name}() of a tuple")
+            if owner.depth != self.depth or owner.site is None:
+                self.make_list_bounded(owner)
+            return self.known_list_method(owner, name, arguments)
+        return getattr(self, f"list_{name}", self.list_unknown)(owner, *arguments)
+
+    def known_list_method(self, owner: Seq, name: str, arguments: list[Value]) -> Value:
+        if name == "append":
+            owner.items.append(self.hold(arguments[0]))
+        elif name == "extend":
+            owner.items.extend(self.hold(v) for v in self.items(arguments[0]))
+        elif name == "clear":
+            owner.items.clear()
+        elif name == "reverse":
+            owner.items.reverse()
+        elif name in ("pop", "insert") and all(isinstance(a, Const) for a in arguments[:1]):
+            if name == "insert":
+                owner.items.insert(arguments[0].value, self.hold(arguments[1]))  # type: ignore[attr-defined]
+                return Const(None)
+            return owner.items.pop(*[a.value for a in arguments])  # type: ignore[attr-defined]
+        else:
+            self.make_list_bounded(owner)
+        return Const(None)
+
+    def make_list_bounded(self, owner: Seq) -> None:
+        """A list changes where that is not sure: next time it has a length of its own."""
+        if owner.site is not None and owner.site[0] == "column":
+            _, name, layout = owner.site
+            item = functools.reduce(join, layout.items)
+            path = ("attribute", name.removeprefix("s."))
+            self.decisions.layouts[path] = ListL(item, max(4 * len(layout.items), 16))
+            raise Restart
+        if owner.site is None:
+            raise Cannot("changes a list whose length was fixed while it was watched", "Use an array of fixed size.")
+        self.decisions.lists[owner.site] = max(LIST_CAP, 2 * len(owner.items))
+        raise Restart
+
+    def note_item(self, owner: Lst, value: Value) -> None:
+        """The list's items must be able to hold this one."""
+        new = layout_of(self.simple(value))
+        both = join(owner.layout, new)
+        if both != owner.layout:
+            site = getattr(owner, "site", None)
+            key = ("items", site) if site is not None else None
+            if key is None:
+                if owner.base.startswith("s."):
+                    self.decisions.layouts["items", owner.base.removeprefix("s.")] = both
+                    raise Restart
+                raise Cannot("appends something of another type than the list holds")
+            known = self.decisions.layouts.get(key)
+            self.decisions.layouts[key] = new if known is None else join(known, new)
+            raise Restart
+
+    def list_append(self, owner: Lst, value: Value) -> Value:
+        self.note_item(owner, value)
+        if owner.is_set:
+            present = self.list_contains(owner, value)
+            with self.block() as lines:
+                self.emit(f"assert {owner.length} < {owner.cap}")
+                self.write(owner.layout, owner.base, value, (*owner.prefix, owner.length))
+                self.emit(f"{owner.length} = {owner.length} + 1")
+            self.emit_block(f"if not {present.expr}:", lines)
+            return Const(None)
+        self.emit(f"assert {owner.length} < {owner.cap}")
+        self.write(owner.layout, owner.base, self.hold(value), (*owner.prefix, owner.length))
+        self.emit(f"{owner.length} = {owner.length} + 1")
+        return Const(None)
+
+    def list_appendleft(self, owner: Lst, value: Value) -> Value:
+        return self.list_insert(owner, Const(0), value)
+
+    def list_popleft(self, owner: Lst) -> Value:
+        return self.list_pop(owner, Const(0))
+
+    def list_extend(self, owner: Lst, values: Value) -> Value:
+        self.extend_list(owner, values)
+        return Const(None)
+
+    def extend_list(self, owner: Seq | Lst, values: Value) -> None:
+        if isinstance(owner, Seq):
+            if owner.depth != self.depth or isinstance(values, Lst):
+                self.make_list_bounded(owner)
+            owner.items.extend(self.hold(v) for v in self.items(values))
+            return
+        if isinstance(values, Lst):
+            self.loop(
+                (Dyn(self.temporary(values.length), values.cap),),
+                lambda at: self.list_append(owner, self.item(values, at[0])),
+            )
+            return
+        for item in self.items(values):
+            self.list_append(owner, item)
+
+    def list_clear(self, owner: Lst) -> Value:
+        self.emit(f"{owner.length} = 0")
+        return Const(None)
+
+    def list_pop(self, owner: Lst, index: Value | None = None) -> Value:
+        self.emit(f"assert {owner.length} > 0")
+        index = index if index is not None else Const(-1)
+        at = self.temporary(self.place(index, Dyn(owner.length, owner.cap)))
+        taken = self.hold(self.simple(self.item(owner, at)))
+        if not (isinstance(index, Const) and index.value == -1):
+            self.shift(owner, f"range({at}, {owner.length} - 1)", 1)
+        self.emit(f"{owner.length} = {owner.length} - 1")
+        return taken
+
+    def list_insert(self, owner: Lst, index: Value, value: Value) -> Value:
+        self.note_item(owner, value)
+        value = self.hold(value)
+        self.emit(f"assert {owner.length} < {owner.cap}")
+        at = self.temporary(f"min({self.place(index, Dyn(owner.length, owner.cap))}, {owner.length})")
+        k = self.unique("k")
+        with self.block() as lines:
+            back = self.temporary(f"{owner.length} - 1 - {k}")
+            self.write(owner.layout, owner.base, self.item(owner, back), (*owner.prefix, f"{back} + 1"))
+        self.emit_block(f"for {k} in range({owner.length} - {at}):", lines)
+        self.write(owner.layout, owner.base, value, (*owner.prefix, at))
+        self.emit(f"{owner.length} = {owner.length} + 1")
+        return Const(None)
+
+    def shift(self, owner: Lst, span: str, by: int) -> None:
+        k = self.unique("k")
+        with self.block() as lines:
+            self.write(owner.layout, owner.base, self.item(owner, f"{k} + {by}"), (*owner.prefix, k))
+        self.emit_block(f"for {k} in {span}:", lines)
+
+    def list_remove(self, owner: Lst, value: Value) -> Value:
+        at = self.index_of(owner, value)
+        self.list_pop(owner, at)
+        return Const(None)
+
+    def list_discard(self, owner: Lst, value: Value) -> Value:
+        present = self.list_contains(owner, value)
+        with self.block() as lines:
+            self.list_remove(owner, value)
+        self.emit_block(f"if {present.expr}:", lines)
+        return Const(None)
+
+    def list_add(self, owner: Lst, value: Value) -> Value:
+        return self.list_append(owner, value)
+
+    def list_sort(self, owner: Lst) -> Value:
+        self.sort_list(owner)
+        return Const(None)
+
+    def list_unknown(self, owner: Lst, *arguments: Value) -> Value:
+        raise Cannot(
+            "calls a method of a list that has no translation",
+            "Use append, pop, insert, remove, clear, sort, index, count.",
+        )
+
+    def index_of(self, owner: Any, value: Value) -> Value:
+        place, held = self.unique("place"), self.hold(value)
+        self.emit(f"{place} = -1")
+        walk = as_walk(self, owner) if isinstance(owner, Lst) else None
+        if walk is not None:
+
+            def look(at: list[str]) -> None:
+                test = self.truth(self.compare(ast.Eq(), walk.item(at[0]), held))
+                self.emit(f"if {place} < 0 and {test.expr if isinstance(test, Num) else test.value}:")
+                self.emit(f"    {place} = {at[0]}")
+
+            self.loop((Dyn(walk.count, walk.cap),), look)
+        else:
+            for k, item in enumerate(self.items(owner)):
+                test = self.truth(self.compare(ast.Eq(), item, held))
+                self.emit(f"if {place} < 0 and {test.expr if isinstance(test, Num) else test.value}:")
+                self.emit(f"    {place} = {k}")
+        self.emit(f"assert {place} >= 0")
+        return Num(self.temporary(place), PY_INT)
+
+    def count_of(self, owner: Any, value: Value) -> Value:
+        held = self.hold(value)
+        if isinstance(owner, Lst):
+            walk = as_walk(self, owner)
+            assert walk is not None
+            return self.builtin_sum(
+                [Walk(walk.count, walk.cap, lambda at: self.compare(ast.Eq(), walk.item(at), held))], {}
+            )
+        return self.builtin_sum([Seq([self.compare(ast.Eq(), item, held) for item in self.items(owner)])], {})

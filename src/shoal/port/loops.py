@@ -1,0 +1,191 @@
+"""Loops: written out turn by turn where they are short, as loops of kernel code where not."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import numpy as np
+
+from shoal.port.frames import FALLS, MAYBE, NEVER, Bind, Loop, Turn, Walk, as_walk, assigns, own_nodes, returns_in_loop
+from shoal.port.joining import join, layout_of
+from shoal.port.layouts import ConstL, OpaqueL
+from shoal.port.refusal import Cannot, Refused, Restart
+from shoal.port.statements import MOST_UNROLLED, UNROLL, Statements
+from shoal.port.values import (
+    Const,
+    Dyn,
+    Fam,
+    Lst,
+    Mem,
+    Num,
+    Value,
+)
+
+
+class Loops(Statements):
+    """How loops are followed."""
+
+    def unrolled(self, node: ast.For) -> list[ast.stmt] | None:
+        """The turns of a short loop, one after the other; None for a loop of kernel code."""
+        site = self.site
+        iterable = self.value(node.iter)
+        self.site = site
+        node.walked = iterable  # type: ignore[attr-defined]
+        if isinstance(iterable, Lst | Walk) or (isinstance(iterable, Mem) and isinstance(iterable.shape[0], Dyn)):
+            return None
+        if isinstance(iterable, Fam):
+            iterable = node.walked = self.realise(iterable)  # type: ignore[attr-defined]
+            if isinstance(iterable, Lst):
+                return None
+        items = self.items(iterable)
+        jumps = any(isinstance(n, ast.Break | ast.Continue) for n in own_nodes(node))
+        loops_inside = any(isinstance(n, ast.For | ast.While) for s in node.body for n in ast.walk(s))
+        is_plain = isinstance(iterable, Const) and isinstance(iterable.value, range | np.ndarray | tuple | list)
+        forced = site in self.decisions.unrolled
+        short = len(items) <= UNROLL and not jumps and not (loops_inside and len(items) > 3)
+        if is_plain and not forced and not short and as_walk(self, iterable) is not None:
+            return None
+        if len(items) > 512:
+            raise Cannot(f"loops over {len(items)} different things", "Loop over range(n) and numbers.")
+        if jumps:
+            return self.turns(node, items)
+        return [s for item in items for s in (Bind(node.target, item, node), *node.body)] + list(node.orelse)
+
+    def turns(self, node: ast.For, items: list[Value]) -> list[ast.stmt]:
+        """Turns that may break off: each is a loop of one turn."""
+        if node.orelse:
+            raise Cannot("has an `else` behind a loop with `break`", "Use a variable that says whether it was found.")
+        stop = self.unique("stopped")
+        self.emit(f"{stop} = False")
+        return [Turn(node, item, stop) for item in items]
+
+    def do_Turn(self, node: Turn) -> str:
+        loop = self.begin_loop([node.loop])
+        loop.stop = node.stop
+        with self.block() as lines:
+            self.loops.append(loop)
+            self.assign(node.loop.target, node.item)
+            status = self.execute(node.loop.body)
+            self.loops.pop()
+            if status != NEVER:
+                self.carry(loop)
+        self.end_loop(loop)
+        once = self.unique("once")
+        inner = [f"for {once} in range(1):", *["    " + line for line in lines or ["pass"]]]
+        self.emit_block(f"if not {node.stop}:", inner)
+        return MAYBE if self.frame.done and returns_in_loop(node.loop) else FALLS
+
+    def loop_over(self, node: ast.For) -> str:
+        iterable = node.walked  # type: ignore[attr-defined]
+        walk = as_walk(self, iterable)
+        if walk is None:
+            raise Cannot("loops over something whose items are not known", "Loop over range(n).")
+        if node.orelse:
+            raise Cannot("has an `else` behind a loop", "Use a variable that says whether it was found.")
+        site = self.site
+        count = walk.count if self.is_stable(walk.count) else self.temporary(walk.count)
+        loop = self.begin_loop([node])
+        name = self.unique(node.target.id if isinstance(node.target, ast.Name) else "k")
+        self.natural.add(name)
+        try:
+            with self.block() as lines:
+                self.loops.append(loop)
+                item = walk.item(name)
+                if isinstance(item, Num) and item.expr == name and not assigns(node.body, node.target):
+                    self.frame.names[node.target.id] = item  # type: ignore[attr-defined]
+                    self.stable.add(name)
+                else:
+                    self.assign(node.target, item)
+                status = self.execute(node.body)
+                self.loops.pop()
+                if status != NEVER:
+                    self.carry(loop)
+        except Refused:
+            if isinstance(iterable, Const) and walk.cap <= MOST_UNROLLED and site not in self.decisions.unrolled:
+                self.decisions.unrolled.add(site)
+                raise Restart from None
+            raise
+        self.end_loop(loop)
+        self.emit_block(f"for {name} in range({count}):", lines)
+        return MAYBE if self.frame.done and returns_in_loop(node) else FALLS
+
+    def do_While(self, node: ast.While) -> str:
+        if node.orelse:
+            raise Cannot("has an `else` behind a loop", "Use a variable that says whether it was found.")
+        loop = self.begin_loop([node])
+        with self.block() as lines:
+            with self.block() as head:
+                test = self.truth(self.value(node.test))
+            if isinstance(test, Const):
+                text = "True"
+                if not test.value:
+                    self.end_loop(loop)
+                    return FALLS
+            elif head:
+                text = "True"
+                self.lines += head
+                self.emit(f"if not {test.expr}:")
+                self.emit("    break")
+            else:
+                text = test.expr
+            self.loops.append(loop)
+            status = self.execute(node.body)
+            self.loops.pop()
+            if status != NEVER:
+                self.carry(loop)
+        self.end_loop(loop)
+        self.emit_block(f"while {text}:", lines)
+        return MAYBE if self.frame.done and returns_in_loop(node) else FALLS
+
+    def begin_loop(self, nodes: list[ast.stmt]) -> Loop:
+        """Names that a loop changes become variables before it."""
+        changed = {
+            n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        }
+        for node in nodes:  # the loop's own names are set at the beginning of every turn
+            if isinstance(node, ast.For):
+                changed -= {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+        carried: dict[str, Any] = {}
+        for name in sorted(changed & self.frame.names.keys()):
+            value = self.frame.names[name]
+            key = ("loop", self.site, name)
+            layout = layout_of(value)
+            known = self.decisions.layouts.get(key)
+            layout = join(known, layout) if known is not None else layout
+            if isinstance(layout, ConstL | OpaqueL) or type(layout).__name__ in ("ObjL", "RngL"):
+                carried[name] = (key, layout)
+                continue
+            self.frame.names[name] = self.write(layout, self.variable(name), value)
+            carried[name] = (key, layout)
+        return Loop(self.frame, carried, depth=self.depth)
+
+    def carry(self, loop: Loop) -> None:
+        """At the end of a turn: what names are now is where the next turn looks for it."""
+        for name, (key, layout) in loop.carried.items():
+            value = self.frame.names[name]
+            now = join(layout, layout_of(value))
+            if now != layout:
+                self.decisions.layouts[key] = now
+                raise Restart
+            if not isinstance(layout, ConstL | OpaqueL) and type(layout).__name__ not in ("ObjL", "RngL"):
+                self.write(layout, self.variable(name), value)
+
+    def end_loop(self, loop: Loop) -> None:
+        for name, (_, layout) in loop.carried.items():
+            if not isinstance(layout, ConstL | OpaqueL) and type(layout).__name__ not in ("ObjL", "RngL"):
+                self.frame.names[name] = layout.read(self.variable(name))
+
+    def do_Break(self, node: ast.Break) -> str:
+        loop = self.loops[-1]
+        self.carry(loop)
+        if loop.stop:
+            self.emit(f"{loop.stop} = True")
+        self.emit("break")
+        return NEVER
+
+    def do_Continue(self, node: ast.Continue) -> str:
+        loop = self.loops[-1]
+        self.carry(loop)
+        self.emit("break" if loop.stop else "continue")
+        return NEVER

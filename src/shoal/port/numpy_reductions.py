@@ -1,0 +1,354 @@
+"""NumPy's sums, products, places and searches, and methods of arrays."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+import numpy as np
+
+from shoal.port.numpy_elements import NumpyElements
+from shoal.port.refusal import Cannot
+from shoal.port.values import (
+    BOOL,
+    FLOAT,
+    INT,
+    NP_INT,
+    Cells,
+    Const,
+    Dyn,
+    Kind,
+    Mem,
+    Num,
+    Seq,
+    Value,
+    literal,
+    rounded,
+)
+
+
+class NumpyReductions(NumpyElements):
+    """How arrays become fewer numbers."""
+
+    def reduce(self, arguments: list[Value], named: dict[str, Value], one: Callable[[Value], Num]) -> Value:
+        """A number, or one for each row or column."""
+        value = self.array(arguments[0])
+        axis = named.get("axis", arguments[1] if len(arguments) > 1 else Const(None))
+        if (isinstance(axis, Const) and axis.value is None) or len(self.shape(value)) == 1:
+            return (
+                one(value)
+                if self.shape(value)
+                else one(self.new_cells([self.number(value).expr], (1,), self.kind(value).dtype))
+            )
+        if not isinstance(axis, Const) or not isinstance(axis.value, int) or len(self.shape(value)) != 2:
+            raise Cannot("reduces an array along several axes", "Write it as a loop.")
+        rows = (
+            value
+            if axis.value in (1, -1)
+            else self.transposed(value)
+            if not isinstance(value, Const)
+            else Const(value.value.T)
+        )
+        results = [one(row) for row in self.items(rows)]
+        return self.new_cells([r.expr for r in results], (len(results),), results[0].kind.dtype)
+
+    def np_sum(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        axis = named.get("axis", arguments[1] if len(arguments) > 1 else Const(None))
+        if isinstance(axis, Const) and axis.value == 0 and len(self.shape(self.array(arguments[0]))) == 2:
+            rows = self.items(self.array(arguments[0]))
+            total = rows[0]
+            for row in rows[1:]:
+                total = self.binary(ast.Add(), total, row)
+            return total
+        return self.reduce(arguments, named, self.sum)
+
+    def np_mean(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        def mean(value: Value) -> Num:
+            n = self.shape(value)[0] if len(self.shape(value)) == 1 else int(np.prod(self.known(self.shape(value))))
+            count = n.expr if isinstance(n, Dyn) else str(n)
+            kind = self.kind(value)
+            if not kind.is_float:
+                value = self.elementwise(lambda a: self.cast(a, FLOAT), [value])
+                kind = Kind(FLOAT)
+            return Num(rounded(f"({self.sum(value).expr} / {count})", kind), kind)
+
+        return self.reduce(arguments, named, mean)
+
+    def np_var(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        def variance(value: Value) -> Num:
+            mean = self.hold(self.np_mean([value], {}))
+            off = self.binary(ast.Sub(), value, mean)
+            n = self.shape(value)[0]
+            squares = self.sum(self.binary(ast.Mult(), off, off))
+            return Num(rounded(f"({squares.expr} / {n.expr if isinstance(n, Dyn) else n})", squares.kind), squares.kind)
+
+        return self.reduce(arguments, named, variance)
+
+    def np_std(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        variance = self.number(self.np_var(arguments, named))
+        return Num(rounded(f"math.sqrt({variance.expr})", variance.kind), variance.kind)
+
+    def np_prod(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        def product(value: Value) -> Num:
+            kind = self.kind(value)
+            kind = kind if kind.is_float else Kind(INT)
+            return self.fold(
+                value,
+                "1.0" if kind.is_float else "1",
+                kind,
+                lambda t, x, _: [f"{t} = {rounded(f'{t} * {x.expr}', kind)}"],
+            )
+
+        return self.reduce(arguments, named, product)
+
+    def np_max(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        return self.reduce(arguments, named, lambda v: self.extreme(v, ">", False))
+
+    def np_min(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        return self.reduce(arguments, named, lambda v: self.extreme(v, "<", False))
+
+    def np_argmax(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        return self.reduce(arguments, named, lambda v: self.extreme(v, ">", True))
+
+    def np_argmin(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        return self.reduce(arguments, named, lambda v: self.extreme(v, "<", True))
+
+    def np_any(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        return self.reduce(arguments, named, lambda v: self.every(v, False))
+
+    def np_all(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        return self.reduce(arguments, named, lambda v: self.every(v, True))
+
+    def np_count_nonzero(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        tests = self.elementwise(lambda a: Num(self.truth(a).expr, Kind(BOOL)), [self.array(arguments[0])])
+        return self.reduce([tests], named, self.sum)
+
+    def np_cumsum(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        value = self.array(arguments[0])
+        kind = self.kind(value)
+        kind = kind if kind.is_float else Kind(INT)
+        if isinstance(value, Const):
+            return Const(np.cumsum(value.value))
+        if len(self.shape(value)) != 1:
+            raise Cannot("sums up along an axis", "Write it as a loop.")
+        if isinstance(value, Mem):
+            target = (
+                self.copy_mem(value)
+                if value.dtype == kind.dtype
+                else self.elementwise(lambda a: self.cast(a, kind.dtype), [value])
+            )
+            assert isinstance(target, Mem)
+            k, n = self.unique("k"), value.shape[0]
+            self.emit(f"for {k} in range(1, {n.expr if isinstance(n, Dyn) else n}):")
+            before = target.at([f"{k} - 1"])
+            self.emit(f"    {target.at([k])} = {rounded(f'{before} + {target.at([k])}', kind)}")
+            return target
+        totals: list[str] = []
+        for number in self.flat(value):
+            text = self.cast(number, kind.dtype).expr
+            totals.append(self.temporary(rounded(f"{totals[-1]} + {text}", kind) if totals else text))
+        return self.new_cells(totals, self.shape(value), kind.dtype)
+
+    def np_diff(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        value = self.array(arguments[0])
+        return self.binary(
+            ast.Sub(), self.subscript(value, [Const(slice(1, None))]), self.subscript(value, [Const(slice(None, -1))])
+        )
+
+    def np_dot(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        a, b = self.array(arguments[0]), self.array(arguments[1])
+        ranks = len(self.shape(a)), len(self.shape(b))
+        if 0 in ranks:
+            return self.binary(ast.Mult(), a, b)
+        rows = [a] if ranks[0] == 1 else self.items(a)
+        columns = (
+            [b] if ranks[1] == 1 else self.items(self.transposed(b) if not isinstance(b, Const) else Const(b.value.T))
+        )
+        cells = [self.inner(row, column) for row in rows for column in columns]
+        if ranks == (1, 1):
+            return cells[0]
+        shape = ((len(rows),) if ranks[0] == 2 else ()) + ((len(columns),) if ranks[1] == 2 else ())
+        return self.new_cells([c.expr for c in cells], shape, cells[0].kind.dtype)
+
+    np_matmul = np_dot
+    np_inner = np_dot
+    np_vdot = np_dot
+
+    def inner(self, a: Value, b: Value) -> Num:
+        product = self.binary(ast.Mult(), a, b)
+        if self.kind(product).is_float:
+            self.inexact["dot"] = None
+        kind = self.kind(product)
+        start = "0.0" if kind.is_float else "0"
+        return self.fold(product, start, kind, lambda t, x, _: [f"{t} = {rounded(f'{t} + {x.expr}', kind)}"])
+
+    def np_norm(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        order = named.get("ord", arguments[1] if len(arguments) > 1 else Const(None))
+        value = self.array(arguments[0])
+        if isinstance(order, Const) and order.value == 1:
+            return self.sum(self.np_abs([value], {}))
+        if named.keys() - {"ord"} or not (isinstance(order, Const) and order.value in (None, 2)):
+            raise Cannot("takes a norm along an axis or of another order", "Write it out with np.sqrt and sums.")
+        if not self.kind(value).is_float:
+            value = self.elementwise(lambda a: self.cast(a, FLOAT), [value])
+        total = self.inner(value, value)
+        return Num(rounded(f"math.sqrt({total.expr})", total.kind), Kind(total.kind.dtype))
+
+    def np_outer(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        a, b = self.array(arguments[0]), self.array(arguments[1])
+        column = self.reshaped(a, (*self.known(self.shape(a)), 1))
+        return self.binary(ast.Mult(), column, b)
+
+    def np_array_equal(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        a, b = self.array(arguments[0]), self.array(arguments[1])
+        if self.shape(a) != self.shape(b):
+            return Const(False)
+        test = self.every(self.elementwise(lambda x, y: self.compare_numbers(ast.Eq(), x, y), [a, b]), True)
+        return Num(test.expr, Kind(BOOL, True))
+
+    def near(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        relative = literal(named.get("rtol", Const(1e-5)).value)  # type: ignore[attr-defined]
+        absolute = literal(named.get("atol", Const(1e-8)).value)  # type: ignore[attr-defined]
+        return self.elementwise(
+            lambda a, b: Num(f"(abs({a.expr} - {b.expr}) <= {absolute} + {relative} * abs({b.expr}))", Kind(BOOL)),
+            arguments[:2],
+        )
+
+    def np_isclose(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        return self.near(arguments, named)
+
+    def np_allclose(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        near = self.near(arguments, named)
+        return Num(self.every(near, True).expr, Kind(BOOL, True))
+
+    # ------------------------------------------------------------------ where things are
+
+    def np_nonzero(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        value = self.array(arguments[0])
+        places = self.places(value)
+        return Seq([self.column(places, k) for k in range(len(self.shape(value)))])
+
+    def np_flatnonzero(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        value = self.array(arguments[0])
+        flat = self.reshaped(value, (-1,)) if len(self.shape(value)) > 1 else value
+        return self.column(self.places(flat), 0)
+
+    def np_argwhere(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        return self.places(self.array(arguments[0]))
+
+    def column(self, places: Mem, k: int) -> Mem:
+        return Mem(places.base, places.shape[:1], INT, [(0, "0", 1), str(k)])
+
+    def places(self, value: Value) -> Mem:
+        """[count, axes]: the indices of everything that is not zero, in order."""
+        shape = self.shape(value)
+        source = self.to_memory(value) if isinstance(value, Cells) else value
+        cap = int(np.prod([n.cap if isinstance(n, Dyn) else n for n in shape]))
+        base, count = self.scratch(INT, (cap, len(shape))), self.unique("count")
+        self.emit(f"{count} = 0")
+
+        def look(at: list[str]) -> None:
+            with self.block() as lines:
+                for k, index in enumerate(at):
+                    self.emit(f"{base}[{count}, {k}] = {index}")
+                self.emit(f"{count} = {count} + 1")
+            self.emit_block(f"if {self.truth(self.at(source, at, shape)).expr}:", lines)
+
+        self.loop(shape, look)
+        return Mem(base, (Dyn(self.temporary(count), cap), len(shape)), INT, [(0, "0", 1), (1, "0", 1)])
+
+    def np_searchsorted(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        value = self.array(arguments[0])
+        side = named.get("side", arguments[2] if len(arguments) > 2 else Const("left")).value  # type: ignore[attr-defined]
+        wanted = self.hold(self.number(arguments[1]))
+        symbol = "<" if side == "left" else "<="
+        return self.fold(
+            value, "0", NP_INT, lambda t, x, _: [f"if {x.expr} {symbol} {wanted.expr}:", f"    {t} = {t} + 1"]
+        )
+
+    def np_sort(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        value = self.copy(self.array(arguments[0]))
+        made = self.to_memory(value) if isinstance(value, Cells) else value
+        assert isinstance(made, Mem)
+        self.sort_memory(made)
+        return made
+
+    def sort_memory(self, made: Mem) -> None:
+        if len(made.shape) != 1:
+            raise Cannot("sorts along an axis", "Sort row by row.")
+        i, j, held, n = self.unique("i"), self.unique("j"), self.unique("held"), made.shape[0]
+        self.emit(f"for {i} in range(1, {n.expr if isinstance(n, Dyn) else n}):")
+        self.emit(f"    {held} = {made.at([i])}")
+        self.emit(f"    {j} = {i} - 1")
+        self.emit(f"    while {j} >= 0 and {made.at([j])} > {held}:")
+        self.emit(f"        {made.at([f'{j} + 1'])} = {made.at([j])}")
+        self.emit(f"        {j} = {j} - 1")
+        self.emit(f"    {made.at([f'{j} + 1'])} = {held}")
+
+    def np_unravel_index(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        number, shape = self.hold(self.number(arguments[0])), self.sizes(arguments[1])
+        parts: list[Value] = []
+        for k in range(len(shape)):
+            below = int(np.prod(shape[k + 1 :]))
+            parts.append(Num(f"({number.expr} // {below} % {shape[k]})", NP_INT))
+        return Seq(parts)
+
+    def np_ravel_multi_index(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        shape = self.sizes(arguments[1])
+        total = "0"
+        for item, n in zip(self.items(arguments[0]), shape, strict=True):
+            total = f"({total} * {n} + {self.number(item).expr})"
+        return Num(total, NP_INT)
+
+    # ------------------------------------------------------------------ methods of arrays
+
+    def array_method(self, owner: Value, name: str, arguments: list[Value], named: dict[str, Value]) -> Value:
+        if name == "astype":
+            dtype = self.dtype(named.get("dtype", arguments[0] if arguments else None)) or FLOAT
+            if isinstance(owner, Const):
+                return self.filled(owner.value.astype(dtype))
+            return (
+                self.elementwise(lambda a: self.cast(a, dtype), [owner])
+                if self.shape(owner)
+                else self.cast(self.number(owner), dtype)
+            )
+        if name == "copy":
+            return self.np_array([owner], {})
+        if name == "item" and not arguments:
+            number = self.number(owner)
+            return Num(number.expr, Kind(np.dtype({"b": BOOL, "f": FLOAT}.get(number.kind.dtype.kind, INT)), True))
+        if name == "tolist":
+            return self.as_list(owner)
+        if name == "fill":
+            self.store_array(owner, arguments[0])
+            return Const(None)
+        if name in ("flatten", "ravel"):
+            return self.reshaped(self.copy(owner) if name == "flatten" else owner, (-1,))
+        if name == "reshape":
+            return self.reshaped(
+                owner,
+                self.sizes(arguments[0]) if len(arguments) == 1 else tuple(n for a in arguments for n in self.sizes(a)),
+            )
+        if name == "sort" and isinstance(owner, Mem):
+            self.sort_memory(owner)
+            return Const(None)
+        if name == "sort" and isinstance(owner, Cells):
+            self.as_memory(owner)
+        if name in ("sum", "mean", "min", "max", "any", "all", "argmax", "argmin", "prod", "cumsum", "clip", "dot",
+                    "round", "std", "var", "nonzero", "transpose", "repeat", "searchsorted", "squeeze"):  # fmt: skip
+            return self.numpy_call(name, [owner, *arguments], named)
+        raise Cannot(f"calls .{name}() of an array, which has no translation", "Write it as a loop over the elements.")
+
+    def as_list(self, owner: Value) -> Value:
+        if not self.shape(owner):
+            return self.array_method(owner, "item", [], {})
+        if isinstance(owner, Mem) and isinstance(owner.shape[0], Dyn):
+            return self.make_list([owner], {})
+        items = [
+            self.as_list(item) if self.shape(item) else self.weakened(self.number(item)) for item in self.items(owner)
+        ]
+        return Seq(items, True, self.site, self.depth)
+
+    def weakened(self, number: Num) -> Num:
+        dtype = {"b": BOOL, "f": FLOAT}.get(number.kind.dtype.kind, INT)
+        return Num(number.expr, Kind(np.dtype(dtype), True))

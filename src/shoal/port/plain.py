@@ -1,0 +1,231 @@
+"""`return`, `raise`, `assert`, and everything that gives names and attributes new values."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+
+from shoal.port.frames import FALLS, NEVER, Bind, as_column, as_load, is_about_arguments, takes_fam
+from shoal.port.joining import join, layout_of
+from shoal.port.layouts import ConstL, OpaqueL, same, tidy
+from shoal.port.loops import Loops
+from shoal.port.refusal import Cannot, Restart
+from shoal.port.values import (
+    Cells,
+    Const,
+    Either,
+    Fam,
+    Local,
+    Lst,
+    Maybe,
+    Mem,
+    Num,
+    Obj,
+    Seq,
+    Value,
+)
+
+
+class PlainStatements(Loops):
+    """How plain statements are followed."""
+
+    def do_Return(self, node: ast.Return) -> str:
+        value = self.value(node.value) if node.value is not None else Const(None)
+        frame = self.frame
+        if self.depth == frame.entry_depth and not self.loops:
+            frame.result = self.hold(value)
+            return NEVER
+        key = ("return", frame.key)
+        layout = layout_of(value)
+        known = self.decisions.layouts.get(key)
+        if known is None:
+            known = self.decisions.layouts[key] = layout
+        both = join(known, layout)
+        if both != known:
+            self.decisions.layouts[key] = both
+            raise Restart
+        if isinstance(known, OpaqueL):
+            raise Cannot(f"returns what {known.why}")
+        if not frame.base:
+            frame.base = self.unique(f"{frame.name.rpartition('.')[2].strip('_')}_result")
+        frame.layout = known
+        self.write(known, frame.base, value)
+        if self.loops:
+            self.emit(f"{frame.done} = True")
+            self.emit("break")
+        return NEVER
+
+    def do_Raise(self, node: ast.Raise) -> str:
+        self.emit("assert False")
+        return NEVER
+
+    def do_Assert(self, node: ast.Assert) -> str:
+        if is_about_arguments(node.test):
+            self.note("asserts about actions and spaces are left out: a batch tests its actions itself")
+            return FALLS
+        test = self.truth(self.value(node.test))
+        if isinstance(test, Num):
+            self.emit(f"assert {test.expr}")
+        elif not test.value:
+            self.emit("assert False")
+        return FALLS
+
+    # ------------------------------------------------------------------ plain statements
+
+    def do_Expr(self, node: ast.Expr) -> str:
+        if isinstance(node.value, ast.Constant):
+            return FALLS
+        if isinstance(node.value, ast.Call) and self.only_tells(node.value):
+            return FALLS
+        self.value(node.value)
+        return FALLS
+
+    def do_Pass(self, node: ast.Pass) -> str:
+        return FALLS
+
+    def do_Bind(self, node: Bind) -> str:
+        self.assign(node.target, node.value)
+        return FALLS
+
+    def do_Assign(self, node: ast.Assign) -> str:
+        value = self.value(node.value)
+        if len(node.targets) > 1:
+            value = self.hold(value)
+        for target in node.targets:
+            self.assign(target, value)
+        return FALLS
+
+    def do_AnnAssign(self, node: ast.AnnAssign) -> str:
+        if node.value is not None:
+            self.assign(node.target, self.value(node.value))
+        return FALLS
+
+    def do_AugAssign(self, node: ast.AugAssign) -> str:
+        read = ast.copy_location(as_load(node.target), node)
+        old = self.value(read)
+        new = self.value(node.value)
+        if isinstance(old, Seq) and old.is_list and isinstance(node.op, ast.Add):
+            self.extend_list(old, new)
+            return FALLS
+        if isinstance(old, Lst) and isinstance(node.op, ast.Add):
+            self.extend_list(old, new)
+            return FALLS
+        if isinstance(old, Cells | Mem) and old.shape:
+            self.store_array(old, self.binary(node.op, old, new))
+            return FALLS
+        self.assign(node.target, self.binary(node.op, old, new))
+        return FALLS
+
+    def do_FunctionDef(self, node: ast.FunctionDef) -> str:
+        self.frame.names[node.name] = Local(node, self.frame)
+        return FALLS
+
+    def do_Import(self, node: ast.Import) -> str:
+        for alias in node.names:
+            module = __import__(alias.name)
+            self.frame.names[alias.asname or alias.name.partition(".")[0]] = Const(module)
+        return FALLS
+
+    def do_Try(self, node: ast.Try) -> str:
+        self.note("`except` is left out: what would raise in the original stops the compiled lane with its line")
+        return self.execute([*node.body, *node.orelse, *node.finalbody])
+
+    def do_Delete(self, node: ast.Delete) -> str:
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                continue
+            if not isinstance(target, ast.Subscript):
+                raise Cannot("deletes an attribute", "Set it to None instead.")
+            owner = self.value(target.value)
+            self.method(owner, "pop", [self.value(target.slice)], {})
+        return FALLS
+
+    def do_Global(self, node: ast.Global) -> str:
+        raise Cannot("changes global state, which all lanes would share", "Keep it in an attribute of the environment.")
+
+    def do_unknown(self, node: ast.stmt) -> str:
+        raise Cannot(f"is a `{type(node).__name__.lower()}` statement, which is not translated")
+
+    # ------------------------------------------------------------------ assigning
+
+    def assign(self, target: ast.expr, value: Value) -> None:
+        if isinstance(target, ast.Name):
+            self.assign_name(target.id, value)
+        elif isinstance(target, ast.Tuple | ast.List):
+            self.unpack(target, value)
+        elif isinstance(target, ast.Attribute):
+            owner = self.value(target.value)
+            if not isinstance(owner, Obj):
+                raise Cannot(f"sets an attribute of {self.name_of(owner)}")
+            self.set_attribute(owner, target.attr, value)
+        elif isinstance(target, ast.Subscript):
+            value = self.hold(value) if isinstance(value, Num) else value
+            self.store_item(self.value(target.value), target.slice, value)
+        else:
+            raise Cannot("assigns to something that is not a name, an attribute or an item")
+
+    def unpack(self, target: ast.Tuple | ast.List, value: Value) -> None:
+        starred = [k for k, part in enumerate(target.elts) if isinstance(part, ast.Starred)]
+        items = [self.hold(v) for v in self.items(value, None if starred else len(target.elts))]
+        if starred:
+            k, after = starred[0], len(target.elts) - starred[0] - 1
+            middle = Seq(items[k : len(items) - after], True, self.site, self.depth)
+            items = [*items[:k], middle, *items[len(items) - after :]]
+        for part, item in zip(target.elts, items, strict=True):
+            self.assign(part.value if isinstance(part, ast.Starred) else part, item)
+
+    def assign_name(self, name: str, value: Value) -> None:
+        value = self.simple(value)
+        if isinstance(value, Num):
+            variable = self.variable(name)
+            if value.expr != variable:
+                self.emit(f"{variable} = {value.expr}")
+            self.frame.names[name] = Num(variable, value.kind)
+        elif isinstance(value, Seq) and not value.is_list:
+            self.frame.names[name] = self.hold(value)
+        elif isinstance(value, Cells | Mem) and self.is_rebound(value):
+            self.frame.names[name] = self.copy(value)
+        elif isinstance(value, Fam | Maybe | Either):
+            self.frame.names[name] = self.hold(value)
+        else:
+            self.frame.names[name] = value
+
+    def is_rebound(self, value: Cells | Mem) -> bool:
+        """Whether this is an attribute's array and the attribute is given a new one somewhere."""
+        base = value.exprs[0] if isinstance(value, Cells) else value.base
+        if not base.startswith("s."):
+            return False
+        field_name = base[2:].rpartition("_")[0] if isinstance(value, Cells) else base[2:]
+        return field_name in self.rebound
+
+    def set_attribute(self, owner: Obj, name: str, value: Value) -> None:
+        layout = owner.layout.attributes.get(name)
+        setter = inspect.getattr_static(type(owner.layout.example), name, None)
+        if layout is None and isinstance(setter, property) and setter.fset is not None:
+            self.call_function(setter.fset, [owner, value], {}, owner=type(owner.layout.example))
+            return
+        if layout is None:
+            raise Cannot(
+                f"sets {name!r}, which no episode that was watched has set",
+                "Set it in __init__ too, to a value of the type that it will have.",
+            )
+        if isinstance(layout, OpaqueL):
+            return
+        base = owner.base + tidy(name) if owner.base.endswith(".") else f"{owner.base}_{tidy(name)}"
+        if type(layout).__name__ == "VarL":
+            self.variants[base] = layout.store(self, base, value)
+            return
+        path = base.removeprefix("s.")
+        value = self.realise(value) if isinstance(value, Fam) and not takes_fam(layout) else value
+        wanted = layout_of(value)
+        both = (
+            layout
+            if isinstance(layout, ConstL) and isinstance(value, Const) and same(layout.value, value.value)
+            else (join(as_column(layout), wanted))
+        )
+        if both != layout and not (isinstance(layout, ConstL) and isinstance(value, Const) and both == layout):
+            self.decisions.layouts["attribute", path] = both
+            raise Restart
+        if isinstance(layout, ConstL):
+            return
+        self.write(layout, base, value, owner.index)

@@ -1,0 +1,307 @@
+"""Truth values, choices and comparisons."""
+
+from __future__ import annotations
+
+import ast
+import enum
+from typing import Any
+
+import numpy as np
+
+from shoal.port.expressions import COMPARISONS, Expressions, is_array, negated, plain, text_of
+from shoal.port.frames import can_change, same_value
+from shoal.port.joining import join, layout_of
+from shoal.port.layouts import same
+from shoal.port.refusal import Cannot, Restart
+from shoal.port.values import (
+    NP_BOOL,
+    PY_BOOL,
+    Bound,
+    Const,
+    DictV,
+    Either,
+    Fam,
+    Generator,
+    Kind,
+    Local,
+    Lst,
+    Maybe,
+    Num,
+    Obj,
+    Seq,
+    Value,
+    as_float,
+    as_whole,
+    is_number,
+    rounded,
+)
+
+
+class Truths(Expressions):
+    """How conditions are followed."""
+
+    def truth(self, value: Value) -> Any:
+        """A constant, or a bool of kernel code."""
+        value = self.simple(value)
+        if isinstance(value, Either):
+            value = self.number(value)
+        if isinstance(value, Const):
+            try:
+                return Const(bool(value.value))
+            except ValueError as error:
+                raise Cannot(f"asks whether an array is true: {error}", "Use .any() or .all().") from None
+        if isinstance(value, Num):
+            return value if value.kind.is_bool else Num(f"({value.expr} != 0)", PY_BOOL)
+        if isinstance(value, Seq):
+            return Const(bool(value.items))
+        if isinstance(value, DictV):
+            return Const(bool(value.items))
+        if isinstance(value, Lst):
+            return Num(f"({value.length} != 0)", PY_BOOL)
+        if isinstance(value, Maybe):
+            inner = self.truth(value.value)
+            text = (
+                ""
+                if isinstance(inner, Const) and inner.value
+                else f" and {inner.expr}"
+                if isinstance(inner, Num)
+                else " and False"
+            )
+            return Num(f"(not {value.none}{text})", PY_BOOL)
+        if isinstance(value, Fam):
+            return Num(f"{self.table(np.array([bool(x) for x in value.options]))}[{value.index}]", PY_BOOL)
+        if isinstance(value, Obj | Generator | Bound | Local):
+            return Const(True)
+        if is_array(value):
+            if all(n == 1 for n in self.shape(value)):
+                return self.truth(self.number(value))
+            raise Cannot("asks whether an array is true", "Use .any() or .all().")
+        raise Cannot(f"asks whether {self.name_of(value)} is true")
+
+    def simple(self, value: Value) -> Value:
+        """Families of numbers, tuples and arrays as what they stand for; others as they are."""
+        if isinstance(value, Fam):
+            if len(value.options) == 1:
+                return Const(value.options[0])
+            if all(is_number(x) or isinstance(x, np.ndarray | tuple | list | dict) for x in value.options):
+                return self.realise(value)
+        return value
+
+    def see_BoolOp(self, node: ast.BoolOp) -> Value:
+        is_and = isinstance(node.op, ast.And)
+        value = self.value(node.values[0])
+        for k in range(1, len(node.values)):
+            test = self.truth(value)
+            if isinstance(test, Const):
+                if bool(test.value) != is_and:
+                    return value
+                value = self.value(node.values[k])
+                continue
+            value = self.hold(value) if not (isinstance(value, Num) and value.kind.is_bool) else value
+            test = self.truth(value)
+            with self.block() as lines:
+                other = self.value(node.values[k])
+                other_test = self.truth(other)
+            value = self.join_tests(is_and, (value, test), (other, other_test), lines)
+        return value
+
+    def join_tests(self, is_and: bool, first: tuple, second: tuple, lines: list[str]) -> Value:
+        (value, test), (other, other_test) = first, second
+        if isinstance(other_test, Const) and isinstance(other, Const) and isinstance(other.value, bool | np.bool_):
+            if bool(other_test.value) == is_and:
+                return Num(test.expr, PY_BOOL)
+            return Const(not is_and) if not lines else Num("True" if not is_and else "False", PY_BOOL)
+        both_bools = all(isinstance(v, Num) and v.kind.is_bool for v in (value, other))
+        word = "and" if is_and else "or"
+        if both_bools and not lines:
+            kind = PY_BOOL if value.kind.weak and other.kind.weak else NP_BOOL
+            return Num(f"({test.expr} {word} {other_test.expr})", kind)
+        if both_bools or self.wants_truth:
+            name = self.unique("both" if is_and else "either")
+            self.emit(f"{name} = {test.expr}")
+            self.emit_block(f"if {name}:" if is_and else f"if not {name}:", [*lines, f"{name} = {text_of(other_test)}"])
+            return Num(name, PY_BOOL)
+        return self.choose(test.expr if is_and else f"(not {test.expr})", (lines, other), ([], value))
+
+    def see_IfExp(self, node: ast.IfExp) -> Value:
+        test = self.truth(self.value(node.test))
+        if isinstance(test, Const):
+            return self.value(node.body if test.value else node.orelse)
+        test = self.hold(test)
+        with self.block() as then:
+            first = self.value(node.body)
+        with self.block() as other:
+            second = self.value(node.orelse)
+        return self.choose(test.expr, (then, first), (other, second))
+
+    def choose(self, test: str, first: tuple, second: tuple) -> Value:
+        """One value or the other; each with the lines that compute it."""
+        (then, a), (other, b) = first, second
+        a, b = self.simple(a), self.simple(b)
+        if can_change(a) and can_change(b) and not same_value(a, b):
+            self.decisions.split.add(self.statement)
+            raise Restart
+        layout = join(layout_of(a), layout_of(b))
+        numbers = isinstance(a, Num | Const) and isinstance(b, Num | Const) and type(layout).__name__ == "NumL"
+        if numbers and not then and not other:
+            x, y = self.number(a), self.number(b)
+            kind = layout.kind
+            texts = [as_float(n) if kind.is_float else as_whole(n) if kind.is_whole else n.expr for n in (x, y)]
+            return Num(f"({texts[0]} if {test} else {texts[1]})", kind)
+        base = self.unique("choice")
+        for lines, value in ((then, a), (other, b)):
+            with self.block() as tail:
+                self.write(layout, base, value)
+            lines += tail
+        self.emit_block(f"if {test}:", then)
+        self.emit_block("else:", other)
+        return layout.read(base)
+
+    # ------------------------------------------------------------------ comparisons
+
+    def see_Compare(self, node: ast.Compare) -> Value:
+        values = self.values([node.left, *node.comparators])
+        if len(node.ops) > 1:
+            values = [self.hold(v) for v in values]
+        parts = [self.compare(op, a, b) for op, a, b in zip(node.ops, values, values[1:], strict=False)]
+        result = parts[0]
+        for part in parts[1:]:
+            if isinstance(result, Const):
+                result = part if result.value else result
+            elif isinstance(part, Const):
+                result = result if part.value else part
+            else:
+                result = Num(f"({result.expr} and {part.expr})", PY_BOOL)  # type: ignore[attr-defined]
+        return result
+
+    def compare(self, op: ast.cmpop, left: Value, right: Value) -> Value:
+        if isinstance(op, ast.In | ast.NotIn):
+            found = self.contains(right, left)
+            return negated(found) if isinstance(op, ast.NotIn) else found
+        if isinstance(op, ast.Is | ast.IsNot):
+            found = self.identical(left, right)
+            return negated(found) if isinstance(op, ast.IsNot) else found
+        left, right = self.simple(left), self.simple(right)
+        if isinstance(left, Const) and isinstance(right, Const):
+            return Const(COMPARISONS[type(op)][1](left.value, right.value))
+        if isinstance(left, Either) or isinstance(right, Either):
+            return self.compare_either(op, left, right)
+        if isinstance(op, ast.Eq | ast.NotEq):
+            found = self.equal(left, right)
+            if found is not None:
+                return negated(found) if isinstance(op, ast.NotEq) else found
+        if is_array(left) or is_array(right):
+            return self.elementwise(lambda a, b: self.compare_numbers(op, a, b), [left, right])
+        if isinstance(left, Seq | Lst) or isinstance(right, Seq | Lst):
+            raise Cannot("compares lists or tuples by order", "Compare their numbers.")
+        return self.compare_numbers(op, self.number(left), self.number(right))
+
+    def compare_either(self, op: ast.cmpop, left: Value, right: Value) -> Value:
+        """The comparison for both types that a number can have."""
+        left, right = self.hold(left), self.hold(right)
+        either = left if isinstance(left, Either) else right
+        assert isinstance(either, Either)
+        parts = [
+            self.compare(op, part if either is left else left, part if either is right else right)
+            for part in (either.first, either.second)
+        ]
+        return self.choose(either.test, ([], parts[1]), ([], parts[0]))
+
+    def compare_numbers(self, op: ast.cmpop, a: Num, b: Num) -> Num:
+        kind = PY_BOOL if a.kind.weak and b.kind.weak else NP_BOOL
+        x, y = a.expr, b.expr
+        floats = {k.dtype for k in (a.kind, b.kind) if k.is_float}
+        if (a.kind.weak != b.kind.weak) and np.dtype(np.float32) in floats:  # NumPy rounds the weak one first
+            x = rounded(x, Kind(np.dtype(np.float32))) if a.kind.weak else x
+            y = rounded(y, Kind(np.dtype(np.float32))) if b.kind.weak else y
+        x, y = (as_whole(n) if n.kind.is_bool and not m.kind.is_bool else t for t, n, m in ((x, a, b), (y, b, a)))
+        return Num(f"({x} {COMPARISONS[type(op)][0]} {y})", kind)
+
+    def equal(self, a: Value, b: Value) -> Value | None:
+        """`a == b` for what is not numbers or arrays; None for those."""
+        if isinstance(b, Fam) and not isinstance(a, Fam):
+            a, b = b, a
+        if isinstance(a, Fam):
+            return self.equal_family(a, b)
+        if isinstance(a, Maybe) or isinstance(b, Maybe):
+            maybe, other = (a, b) if isinstance(a, Maybe) else (b, a)
+            if isinstance(other, Const) and other.value is None:
+                return Num(maybe.none, PY_BOOL)  # type: ignore[attr-defined]
+            inner = self.compare(ast.Eq(), maybe.value, other.value if isinstance(other, Maybe) else other)  # type: ignore[attr-defined]
+            return Num(f"(not {maybe.none} and {text_of(inner)})", PY_BOOL)  # type: ignore[attr-defined]
+        sequences = [isinstance(v, Seq) or (isinstance(v, Const) and isinstance(v.value, tuple | list)) for v in (a, b)]
+        if all(sequences):
+            x, y = self.items(a), self.items(b)
+            if len(x) != len(y):
+                return Const(False)
+            return self.all_of([self.compare(ast.Eq(), p, q) for p, q in zip(x, y, strict=True)])
+        if (isinstance(a, Lst) and (sequences[1] or isinstance(b, Lst))) or (isinstance(b, Lst) and sequences[0]):
+            return self.equal_lists(a, b)
+        numbers = [isinstance(v, Num) or (isinstance(v, Const) and is_number(v.value)) for v in (a, b)]
+        if all(numbers) or is_array(a) or is_array(b):
+            return None
+        if isinstance(a, Const) or isinstance(b, Const):  # a number and a string are never equal
+            return Const(False)
+        if isinstance(a, Obj) and hasattr(type(a.layout.example), "__eq__") and isinstance(b, Obj):
+            return self.identical(a, b)
+        return None
+
+    def equal_family(self, a: Fam, b: Value) -> Value:
+        if isinstance(b, Const):
+            matches = [
+                k for k, x in enumerate(a.options) if same(x, b.value) or (plain(x) and plain(b.value) and x == b.value)
+            ]
+            if not matches:
+                return Const(False)
+            if len(matches) == len(a.options):
+                return Const(True)
+            if len(matches) == 1:
+                return Num(f"({a.index} == {matches[0]})", PY_BOOL)
+            table = np.isin(np.arange(len(a.options)), matches)
+            return Num(f"{self.table(table)}[{a.index}]", PY_BOOL)
+        if isinstance(b, Fam):
+            union: list[Any] = []
+            for x in [*a.options, *b.options]:
+                if not any(same(x, y) for y in union):
+                    union.append(x)
+            numbers = [
+                np.array([next(k for k, y in enumerate(union) if same(x, y)) for x in f.options]) for f in (a, b)
+            ]
+            return Num(f"({self.table(numbers[0])}[{a.index}] == {self.table(numbers[1])}[{b.index}])", PY_BOOL)
+        return Const(False)
+
+    def all_of(self, parts: list[Value]) -> Value:
+        texts = []
+        for part in parts:
+            test = self.truth(part)
+            if isinstance(test, Const):
+                if not test.value:
+                    return Const(False)
+                continue
+            texts.append(test.expr)
+        if not texts:
+            return Const(True)
+        return Num(f"({' and '.join(texts)})" if len(texts) > 1 else texts[0], PY_BOOL)
+
+    def identical(self, a: Value, b: Value) -> Value:
+        if isinstance(a, Const) and isinstance(b, Const):
+            return Const(a.value is b.value or (isinstance(a.value, enum.Enum | bool) and a.value == b.value))
+        for x, y in ((a, b), (b, a)):
+            if isinstance(y, Const) and y.value is None:
+                return (
+                    Num(x.none, PY_BOOL)
+                    if isinstance(x, Maybe)
+                    else self.equal_family(x, y)
+                    if isinstance(x, Fam)
+                    else Const(False)
+                )
+            if isinstance(y, Const) and isinstance(y.value, bool) and isinstance(x, Num):
+                return self.compare(ast.Eq(), x, y) if x.kind.is_bool and x.kind.weak else Const(False)
+            if isinstance(x, Fam):
+                return self.equal_family(x, y)
+        if isinstance(a, Obj) and isinstance(b, Obj):
+            if a.base == b.base and len(a.index) == len(b.index):
+                tests = [f"{x} == {y}" for x, y in zip(a.index, b.index, strict=True) if x != y]
+                return Num(f"({' and '.join(tests)})", PY_BOOL) if tests else Const(True)
+            return Const(False)
+        raise Cannot("asks whether two things are the same object", "Compare with ==.")
