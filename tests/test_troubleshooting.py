@@ -1,4 +1,4 @@
-"""docs/troubleshooting.md recommends what there is: flags that exist, pages that exist."""
+"""docs/troubleshooting.md recommends what there is: flags that exist."""
 
 import re
 from pathlib import Path
@@ -31,18 +31,3 @@ def test_every_flag_that_is_recommended_exists(capsys):
     recommended = set(FLAG.findall(PAGE.read_text()))
     assert recommended - {*known, *OF_OTHER_VERBS} == set()
     assert len(recommended) > 20
-
-
-def anchors(page):
-    """The anchors of a page's headings, as GitHub makes them."""
-    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
-    return {re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
-
-
-@pytest.mark.parametrize("page", sorted(path.name for path in DOCS.glob("*.md")))
-def test_links_between_pages_lead_somewhere(page):
-    for name, _, anchor in (
-        link.partition("#") for link in re.findall(r"\]\(([\w.-]*\.md#?[\w-]*)\)", (DOCS / page).read_text())
-    ):
-        assert (DOCS / name).is_file(), f"{page} links to {name}"
-        assert not anchor or anchor in anchors(DOCS / name), f"{page} links to {name}#{anchor}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -51,18 +50,6 @@ def test_checkpoints_can_be_named_and_files_carried_away(run, tmp_path, capsys):
     assert (run / "policy.h").exists()
     assert main(["export", str(run), "--to", "cobol"]) == 2
     assert "No format 'cobol'" in capsys.readouterr().err
-
-
-def test_the_page_about_policies_holds(run, tmp_path, monkeypatch):
-    page = (Path(__file__).parents[2] / "docs" / "deploy.md").read_text()
-    (tmp_path / "runs").mkdir()
-    (tmp_path / "runs" / "pole").symlink_to(run)
-    monkeypatch.chdir(tmp_path)
-    block = page.split("```python\n")[1].split("```")[0]
-    names = {}
-    exec(block, names)
-    assert np.shape(names["action"]) == ()
-    assert names["actions"].shape == (32,)
 
 
 def test_what_it_cannot_read_is_refused_in_a_sentence(run, tmp_path):

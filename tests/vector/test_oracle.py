@@ -1,7 +1,5 @@
 """Oracles: one call for all lanes, pieces when memory is short, counts, and faults that name the lane."""
 
-import re
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -98,11 +96,3 @@ def test_a_torch_module_takes_and_gives_arrays():
     assert isinstance(answer, np.ndarray)
     np.testing.assert_allclose(answer, module(torch.as_tensor(x)).detach().numpy(), rtol=1e-5)
     assert torch.is_tensor(Oracle(module, chunk=4)(torch.as_tensor(x)))
-
-
-def test_the_documented_example_runs():
-    page = Path(__file__).parents[2] / "docs" / "oracles.md"
-    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
-    assert blocks
-    for block in blocks:
-        exec(compile(block, str(page), "exec"), {})

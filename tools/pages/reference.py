@@ -57,7 +57,7 @@ PYTHON = {
 
 
 def pages() -> dict[str, str]:
-    """Markdown by path."""
+    """What is added to pages of docs/, by path."""
     return {
         "reference/settings.md": settings_page(),
         "reference/worlds.md": worlds_page(),
@@ -68,31 +68,23 @@ def pages() -> dict[str, str]:
 
 def settings_page() -> str:
     """Every setting of a run and of every agent."""
-    parts = [
-        "# Settings of agents and runs",
-        "From the dataclasses of the code: flags of `shoal train`, keywords of `shoal.train` and names in "
-        '`config.json` are the same (`--algo.lr 1e-3`, `algo={"lr": 1e-3}`). A world\'s presets set some of them; '
-        "`shoal train WORLD --help` shows what holds.",
-        "## The run",
-        _table(TrainConfig),
-    ]
+    parts = ["## The run", _table(TrainConfig)]
     for config in (PPOConfig, SACConfig, DDDQNConfig):
         parts += [f"## {config.name}", f"`--algo {config.name}`: {_first_line(config)}", _table(config, "algo.")]
     return "\n\n".join(parts)
 
 
+def worlds() -> list[World]:
+    """Those that come with Shoal."""
+    return [world for world in map(find_world, OURS) if world is not None]
+
+
 def worlds_page() -> str:
     """Options, presets and policies of every world that comes with Shoal."""
-    parts = [
-        "# Options of worlds",
-        "Keywords of `shoal.make` and flags of `train`, `eval` and `play`, with presets and policies.",
-    ]
-    for name in OURS:
-        world = find_world(name)
-        if world is None:
-            raise LookupError(f"{name} is listed, but not found.")
-        parts += [f"## {name}", f"{world.summary[0].upper()}{world.summary[1:]}. In Gymnasium: `{world.gym_id}`."]
-        parts += _of_world(world)
+    parts: list[str] = []
+    for world in worlds():
+        summary = f"{world.summary[0].upper()}{world.summary[1:]}"
+        parts += [f"## {world.name}", f"{summary}. In Gymnasium: `{world.gym_id}`.", *_of_world(world)]
     return "\n\n".join(parts)
 
 
@@ -113,18 +105,15 @@ def _of_world(world: World) -> list[str]:
 
 def cli_page() -> str:
     """What `--help` prints for every verb."""
-    parts = ["# Command line", "What `--help` prints.", _help(), *(f"## {verb}\n\n{_help(verb)}" for verb in VERBS)]
-    for name in OURS:
-        world = find_world(name)
-        for verb in () if world is None else world.commands:
-            parts.append(f"## {name} {verb}\n\n{_help(name, verb)}")
+    parts = [_help(), *(f"## {verb}\n\n{_help(verb)}" for verb in VERBS)]
+    parts += [f"## {world.name} {verb}\n\n{_help(world.name, verb)}" for world in worlds() for verb in world.commands]
     return "\n\n".join(parts)
 
 
 def python_page() -> str:
     """Directives for mkdocstrings."""
     names = ", ".join(f"`{name}`" for name in shoal.__all__ if name != "__version__")
-    parts = ["# Python", f"`import shoal` gives {names}; everything else is imported from where it is."]
+    parts = [f"`import shoal` gives {names}."]
     for title, things in PYTHON.items():
         parts += [f"## {title}", *(f"::: {thing}" for thing in things)]
     return "\n\n".join(parts)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -182,15 +180,6 @@ def test_on_a_terminal_the_present_pick_is_redrawn_and_finished_ones_stay(monkey
 def test_mistakes_are_explained(settings, words):
     with pytest.raises(ConfigError, match=words):
         SearchConfig(**settings)
-
-
-def test_the_example_of_the_page_runs(tmp_path, monkeypatch, capsys):
-    page = (Path(__file__).parents[5] / "docs" / "cage2.md").read_text()
-    (block,) = (block for block in re.findall(r"```python\n(.*?)```", page, flags=re.S) if "WorkflowSearch" in block)
-    monkeypatch.chdir(tmp_path)
-    exec(block.replace("25 * 50", "25").replace("workflows=20", "workflows=2"), {})
-    printed = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in printed] == ["1/2", "2/2", "None"]  # 25 episodes are too few
 
 
 def test_the_verb_searches_and_reports(tmp_path, capsys, monkeypatch):
