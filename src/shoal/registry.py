@@ -193,7 +193,7 @@ class EnvironmentOptions:
     """Worker processes; none takes one per core, auto measures: lanes that sleep or wait can have more."""
     env_kwargs: dict[str, object] = field(default_factory=dict)
     """Arguments of the environment itself."""
-    wrappers: tuple[str, ...] = ()
+    env_wrappers: tuple[str, ...] = ()
     """Put around each environment, the first innermost: package.module:Wrapper, or the name of one of Gymnasium's."""
     context: Literal["forkserver", "fork", "spawn"] = "forkserver"
     """How worker processes are started."""
@@ -284,7 +284,7 @@ def _make_lanes(env: Any, num_envs: int, options: EnvironmentOptions, batch: Bat
     if options.backend == "serial" or (options.backend == "auto" and num_envs == 1):
         from shoal.vector.serial import SerialBatch
 
-        return SerialBatch(env, num_envs, env_kwargs=options.env_kwargs, wrappers=options.wrappers, **given)
+        return SerialBatch(env, num_envs, env_kwargs=options.env_kwargs, env_wrappers=options.env_wrappers, **given)
     from shoal.vector.workers import WorkerBatch
 
     of_workers = {name: value for name, value in asdict(options).items() if name not in ("backend", "tolerance")}

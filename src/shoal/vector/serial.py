@@ -24,7 +24,7 @@ class SerialBatch(LaneBatch):
     Args:
         env: a Gymnasium id, an environment class, or a function that makes one.
         env_kwargs: keyword arguments for each of them.
-        wrappers: what is put around each of them, as "module:Wrapper".
+        env_wrappers: what is put around each of them, as "module:Wrapper".
         autoreset_mode, copy: as for every `Batch`.
     """
 
@@ -34,12 +34,12 @@ class SerialBatch(LaneBatch):
         num_envs: int,
         *,
         env_kwargs: dict[str, object] | None = None,
-        wrappers: tuple[str, ...] = (),
+        env_wrappers: tuple[str, ...] = (),
         autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
         copy: bool = True,
     ) -> None:
         num_envs, mode = check_num_envs(num_envs), check_autoreset_mode(autoreset_mode)
-        make = EnvMaker(env, env_kwargs or {}, wrappers)
+        make = EnvMaker(env, env_kwargs or {}, env_wrappers)
         traits = probe(make)
         buffers = Buffers.create(traits, num_envs)
         self._group = LaneGroup(make, traits, buffers, autoreset_mode=mode)

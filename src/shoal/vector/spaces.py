@@ -19,7 +19,7 @@ def empty_batch(space: gym.Space, *leading: int) -> Tree:
         raise ConfigError(
             f"{space} has no fixed shape, so lanes cannot share one array. "
             "Use Box, Discrete, MultiDiscrete, MultiBinary, or a Dict or Tuple of these; a wrapper can leave the rest "
-            "out, e.g. --wrappers minigrid.wrappers:ImgObsWrapper."
+            "out, e.g. --env-wrappers minigrid.wrappers:ImgObsWrapper."
         )
     return np.zeros((*leading, *space.shape), space.dtype)
 

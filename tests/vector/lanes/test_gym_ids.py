@@ -19,7 +19,7 @@ def test_an_id_may_name_the_module_that_registers_it():
         find_spec("CartPole-v9")
 
 
-IMAGE_ONLY = {"wrappers": ["minigrid.wrappers:ImgObsWrapper", "FlattenObservation"]}
+IMAGE_ONLY = {"env_wrappers": ["minigrid.wrappers:ImgObsWrapper", "FlattenObservation"]}
 
 
 @pytest.mark.parametrize(
@@ -40,10 +40,10 @@ def test_ids_of_well_known_packages_work_by_themselves(name, options):
 
 
 def test_observations_without_a_shape_say_which_wrapper_helps():
-    with pytest.raises(ConfigError, match=r"has no fixed shape.* --wrappers minigrid.wrappers:ImgObsWrapper"):
+    with pytest.raises(ConfigError, match=r"has no fixed shape.* --env-wrappers minigrid.wrappers:ImgObsWrapper"):
         shoal.make("MiniGrid-Empty-5x5-v0", 1)
     with pytest.raises(UnknownName, match=r"No wrapper 'FlattenObs' in gymnasium.wrappers. Did you mean 'Fl"):
-        shoal.make("CartPole-v1", 1, wrappers=["FlattenObs"])
+        shoal.make("CartPole-v1", 1, env_wrappers=["FlattenObs"])
 
 
 def test_a_well_known_package_that_is_missing_is_named(monkeypatch):

@@ -45,7 +45,7 @@ class WorkerBatch(LaneBatch):
     Args:
         env: a Gymnasium id, an environment class, or a function that makes one.
         env_kwargs: keyword arguments for each of them.
-        wrappers: what is put around each of them, as "module:Wrapper".
+        env_wrappers: what is put around each of them, as "module:Wrapper".
         num_workers: processes, never more than lanes; by default as many as the cores this process may use. "auto"
             steps one lane for a moment, and takes more for lanes that sleep or wait.
         context: how they are started: by default "forkserver", or "spawn" where that is missing. Both pickle `env`;
@@ -61,7 +61,7 @@ class WorkerBatch(LaneBatch):
         num_envs: int,
         *,
         env_kwargs: dict[str, object] | None = None,
-        wrappers: tuple[str, ...] = (),
+        env_wrappers: tuple[str, ...] = (),
         num_workers: int | Literal["auto"] | None = None,
         context: Literal["forkserver", "fork", "spawn"] | None = None,
         step_timeout: float | None = None,
@@ -73,11 +73,11 @@ class WorkerBatch(LaneBatch):
         context = context or ("forkserver" if "forkserver" in get_all_start_methods() else "spawn")
         _check_options(context, on_fault, step_timeout)
         if num_workers == "auto":
-            lane = WorkerBatch(env, 1, env_kwargs=env_kwargs, wrappers=wrappers, num_workers=1, context=context)
+            lane = WorkerBatch(env, 1, env_kwargs=env_kwargs, env_wrappers=env_wrappers, num_workers=1, context=context)
             num_workers = measured_num_workers(lane, num_envs)
         self.num_workers = _check_num_workers(num_workers, num_envs)
         self._crew = Crew(
-            EnvMaker(env, env_kwargs or {}, wrappers),
+            EnvMaker(env, env_kwargs or {}, env_wrappers),
             num_envs,
             self.num_workers,
             context=context,
