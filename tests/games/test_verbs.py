@@ -49,6 +49,11 @@ def test_evaluation_plays_every_bot(run, capsys):
     assert all(f"against {bot}" in said for bot in ("random", "one-ply", "depth2", "depth4", "depth6"))
 
 
+def test_moves_are_held_against_solved_positions(run, capsys):
+    assert main(["connect4", "best-moves", str(run), "--positions", "40"]) == 0
+    assert "of 40 solved positions" in capsys.readouterr().out
+
+
 def test_an_interrupted_tournament_shows_what_was_played(capsys):
     played = []
 
