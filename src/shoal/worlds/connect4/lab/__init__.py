@@ -35,11 +35,10 @@ def _policies(options: Connect4Options) -> Mapping[str, NamedPolicy]:
     from shoal.agents.frozen import FrozenPolicy, stored_policies
     from shoal.games.lab.entrants import Seated
 
-    policies = {name: FrozenPolicy.load(path) for name, path in stored_policies(STORED).items()}
-    return {
-        name: NamedPolicy(f"trained by `{policy.about['command']}`", lambda batch, policy=policy: Seated(policy))
-        for name, policy in policies.items()
-    }
+    def named(policy: FrozenPolicy) -> NamedPolicy:
+        return NamedPolicy(f"trained by `{policy.about['command']}`", lambda batch: Seated(policy))
+
+    return {name: named(FrozenPolicy.load(path)) for name, path in stored_policies(STORED).items()}
 
 
 def _serve(opponent: str | None) -> int:
