@@ -10,6 +10,9 @@ import pytest
 import shoal
 from shoal.cli import main
 from shoal.games.lab.games import round_robin
+from shoal.games.lab.tournament import SeatTournament
+from shoal.registry import as_world
+from shoal.worlds.connect4.lab import STORED
 
 SMALL = {"num_envs": 8, "quiet": True, "eval_episodes": 4, "algo": {"num_steps": 16, "minibatches": 2, "hidden": (16,)}}
 
@@ -47,6 +50,18 @@ def test_evaluation_plays_every_bot(run, capsys):
     assert main(["eval", str(run), "--episodes", "10"]) == 0
     said = capsys.readouterr().out
     assert all(f"against {bot}" in said for bot in ("random", "one-ply", "depth2", "depth4", "depth6"))
+
+
+def test_moves_are_held_against_solved_positions(run, capsys):
+    assert main(["connect4", "best-moves", str(run), "--positions", "40"]) == 0
+    assert "of 40 solved positions" in capsys.readouterr().out
+
+
+def test_the_stored_agent_beats_bots():
+    tournament = SeatTournament(as_world("connect4"))
+    stored = tournament.find_entrant(str(STORED / "ppo.safetensors"))
+    assert (tournament.play_pair(stored, "random", 100, 0) == 1).mean() > 0.9
+    assert (tournament.play_pair(stored, "depth4", 100, 0) == 1).mean() > 0.65
 
 
 def test_an_interrupted_tournament_shows_what_was_played(capsys):

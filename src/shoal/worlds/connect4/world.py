@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shoal.world import BatchOptions, World
+from shoal.world import BatchOptions, Command, World
 
 if TYPE_CHECKING:
     from shoal.vector.batch import Batch
@@ -31,4 +31,10 @@ WORLD = World(
     Connect4Options,
     make,
     lab="shoal.worlds.connect4.lab:LAB",
+    commands={
+        "best-moves": Command(
+            "how often a player finds the best move in solved positions",
+            "shoal.worlds.connect4.lab.best_moves:BEST_MOVES",
+        )
+    },
 )

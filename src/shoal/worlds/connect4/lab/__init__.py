@@ -2,27 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from shoal.games.lab import LAB as GAME
-from shoal.training.lab import Headline, Preset
+from shoal.training.lab import Headline, NamedPolicy, Preset
+from shoal.worlds.connect4.world import Connect4Options
+
+STORED = Path(__file__).with_name("stored")
 
 PRESETS = {
     "ppo": Preset(
-        "in one seat, against itself and its past",
+        "in one seat, against the bots that look ahead",
         {
-            "num_envs": 256, "total_steps": 30_000_000, "eval_every": 3_000_000, "eval_episodes": 100,
-            "checkpoint_every": 3_000_000,
+            "num_envs": 256, "total_steps": 4_000_000, "eval_every": 2_000_000, "eval_episodes": 100,
+            "checkpoint_every": 250_000,
             "extra": {
-                "seats": "versus", "opponents": ("itself=2", "pool=6", "depth2=1", "depth4=1"), "pool_every": 500_000,
+                "seats": "versus", "opponents": ("depth4=4", "depth2=3", "random=0.5", "one-ply=0.5"),
+                "eval_against": ("random", "depth2", "depth4"),
             },
             "algo": {
-                "num_steps": 64, "minibatches": 8, "epochs": 3, "lr": 1e-3, "lr_final": 1e-4, "gamma": 0.99,
-                "gae_lambda": 0.9, "entropy": 0.01, "hidden": (256, 256),
+                "num_steps": 64, "minibatches": 8, "epochs": 3, "lr": 1e-3, "lr_final": 1e-4, "gae_lambda": 0.9,
+                "entropy": 0.01, "entropy_final": 0.002, "hidden": (128, 128), "activation": "relu",
             },
         },
     ),
 }  # fmt: skip
+
+
+def _policies(options: Connect4Options) -> Mapping[str, NamedPolicy]:
+    from shoal.agents.frozen import FrozenPolicy, stored_policies
+    from shoal.games.lab.entrants import Seated
+
+    def named(policy: FrozenPolicy) -> NamedPolicy:
+        return NamedPolicy(f"trained by `{policy.about['command']}`", lambda batch: Seated(policy))
+
+    return {name: named(FrozenPolicy.load(path)) for name, path in stored_policies(STORED).items()}
 
 
 def _serve(opponent: str | None) -> int:
@@ -34,6 +50,8 @@ def _serve(opponent: str | None) -> int:
 LAB = replace(
     GAME,
     presets=PRESETS,
+    policies=_policies,
+    default_policy="ppo",
     serve=_serve,
     headlines=(
         Headline("eval/won_random", "won against random", ".1%"),
