@@ -52,7 +52,7 @@ $(VENV)/.train: pyproject.toml constraints.txt
 
 # What the tests and benchmarks need on top.
 $(VENV)/.setup: $(VENV)/.train
-	$(PIP) -e '.[train,dev,box2d,peers,video,routing,kg,search,tune,ray,sb3,torchrl,pettingzoo,export]'
+	$(PIP) -e '.[train,dev,atari,box2d,peers,video,routing,kg,search,tune,ray,sb3,torchrl,pettingzoo,export]'
 	touch $@
 
 clean:

@@ -1,9 +1,9 @@
-"""The Python block of docs/images.md runs as it stands."""
+"""The Python block of docs/networks.md runs as it stands."""
 
 import re
 from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "docs" / "images.md"
+PAGE = Path(__file__).parents[2] / "docs" / "networks.md"
 
 
 def test_the_network_of_the_page_learns(tmp_path, monkeypatch, capsys):
