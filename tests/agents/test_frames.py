@@ -66,7 +66,7 @@ def true_transitions(rollout):
     return flat(rollout.obs, rollout.num_steps), flat(following, rollout.num_steps)
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(st.integers(1, 4), st.integers(0, 99), st.integers(1, 30), st.lists(st.integers(1, 9), min_size=1, max_size=6))
 def test_what_is_read_is_what_was_seen(lanes, seed, mean_length, parts):
     film, frames = Film(lanes, seed, mean_length), Frames(MIXED, 500)
