@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo setup test test-portable test-slow wheel docs bench house lint format clean
+.PHONY: demo setup test test-portable test-lowest test-slow wheel docs bench house lint format clean
 
 demo: $(VENV)/.train
 	$(BIN)/shoal train cartpole
@@ -16,6 +16,13 @@ test: setup
 test-portable: setup
 	SHOAL_PORTABLE=1 PYTHONPATH=tests/portable $(BIN)/python -m pytest -n 2 --dist worksteal \
 	    tests/vector/workers tests/training tests/cli tests/runs tests/jit/test_cache.py
+
+# the core with the lowest versions that pyproject.toml allows, in an environment of its own
+test-lowest:
+	test -x .venv-lowest/bin/python || $(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python -m pip install --quiet -c constraints-lowest.txt -e '.[train,tune,video]' pytest hypothesis
+	.venv-lowest/bin/python -m pytest tests/jit tests/agents tests/policy/test_load.py tests/vector/lanes tests/vector/test_serial.py \
+	    tests/vector/test_batched.py tests/vector/test_attributes.py
 
 test-slow: setup
 	$(BIN)/python -m pytest -m slow -s
@@ -60,4 +67,4 @@ $(VENV)/.setup: $(VENV)/.train
 	touch $@
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-lowest site .pytest_cache .mypy_cache .ruff_cache .hypothesis

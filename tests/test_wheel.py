@@ -98,6 +98,7 @@ def test_a_user_trains_evaluates_plays_and_steps_their_own(installed, tmp_path):
     assert (tmp_path / "runs" / "first" / "play.html").exists()
     python(installed, "-m", "shoal", "export", "runs/first", "--to", "c", cwd=tmp_path)
     (tmp_path / "mine.py").write_text(KERNEL)
+    assert "none broken" in python(installed, "-m", "shoal", "check", "mine:Walk", "--max-examples", "2", cwd=tmp_path)
     assert "both stepped" in python(installed, "mine.py", cwd=tmp_path)
     told = python(installed, "-m", "shoal", "bench", cwd=tmp_path, expect=2)
     assert "come with Shoal's source" in told

@@ -107,9 +107,9 @@ REAL = {
         from shoal.jit import entry_points
         outputs, allowed, index = np.zeros(4096, np.float32), np.zeros((1, 2), np.bool_), np.zeros(1, np.int64)
         entry_points("mask", [mask_outputs])["mask_outputs"](outputs, allowed, index, 0, 1)
-        print(outputs[0])
+        print(float(outputs[0]))
         """,
-        ("-1e+09", "-2e+09"),
+        ("-1000000000.0", "-2000000000.0"),
     ),
 }
 
