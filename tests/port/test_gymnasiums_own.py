@@ -16,9 +16,13 @@ IDS = ["CartPole-v1", "Pendulum-v1", "MountainCar-v0", "MountainCarContinuous-v0
        "CliffWalking-v1", "Taxi-v3", "Blackjack-v1"]  # fmt: skip
 
 
-@pytest.mark.parametrize("env_id", IDS)
+LONG = ("Blackjack-v1", "Taxi-v3", "CliffWalking-v1", "MountainCar-v0")
+CASES = [pytest.param(i, marks=[pytest.mark.slow] if i in LONG else []) for i in IDS]
+
+
+@pytest.mark.parametrize("env_id", CASES)
 def test_every_step_and_attribute_is_the_originals(env_id, proven):
-    steps = 6 if env_id in ("Blackjack-v1", "Taxi-v3") else 20
+    steps = 6 if env_id in LONG else 20
     source, proof = proven(lambda: gym.make(env_id), steps)
     assert proof.steps == 16 * steps
     assert proof.ulps == 0 or source.inexact
