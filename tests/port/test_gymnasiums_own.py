@@ -8,7 +8,7 @@ import pytest
 
 import shoal
 from shoal.port.ported import port
-from shoal.testing import check_batch
+from shoal.testing import BROKEN, check_batch
 from shoal.vector.kernel import KernelBatch
 from shoal.vector.lanes.making import EnvMaker
 
@@ -34,8 +34,13 @@ def cartpole():
 
 
 def test_a_compiled_class_is_a_batch_with_every_promise(cartpole):
-    findings = check_batch(lambda num_envs: KernelBatch(cartpole.kernel(), num_envs), num_steps=30, max_examples=2)
-    assert [finding.sentence for finding in findings] == []
+    kernel = cartpole.kernel()
+
+    def make(num_envs, **options):
+        return KernelBatch(kernel, num_envs, **options)
+
+    findings = check_batch(make, num_steps=30, max_examples=2)
+    assert [finding.sentence for finding in findings if finding.severity == BROKEN] == []
 
 
 def test_what_was_proven_is_kept(cartpole, capsys):

@@ -6,7 +6,6 @@ import pytest
 
 from tests.port.strangers import ALL
 
-
 LONG = ("Bandit", "Epidemic", "Pontoon", "Treasure")
 CASES = [pytest.param(c, id=c.__name__, marks=[pytest.mark.slow] if c.__name__ in LONG else []) for c in ALL]
 
