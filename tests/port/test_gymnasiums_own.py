@@ -8,7 +8,7 @@ import pytest
 
 import shoal
 from shoal.port.ported import port
-from shoal.testing import check_batch
+from shoal.testing import BROKEN, check_batch
 from shoal.vector.kernel import KernelBatch
 from shoal.vector.lanes.making import EnvMaker
 
@@ -16,9 +16,13 @@ IDS = ["CartPole-v1", "Pendulum-v1", "MountainCar-v0", "MountainCarContinuous-v0
        "CliffWalking-v1", "Taxi-v3", "Blackjack-v1"]  # fmt: skip
 
 
-@pytest.mark.parametrize("env_id", IDS)
+LONG = ("Blackjack-v1", "Taxi-v3", "CliffWalking-v1", "MountainCar-v0")
+CASES = [pytest.param(i, marks=[pytest.mark.slow] if i in LONG else []) for i in IDS]
+
+
+@pytest.mark.parametrize("env_id", CASES)
 def test_every_step_and_attribute_is_the_originals(env_id, proven):
-    steps = 10 if env_id in ("Blackjack-v1", "Taxi-v3") else 40
+    steps = 6 if env_id in LONG else 20
     source, proof = proven(lambda: gym.make(env_id), steps)
     assert proof.steps == 16 * steps
     assert proof.ulps == 0 or source.inexact
@@ -30,8 +34,13 @@ def cartpole():
 
 
 def test_a_compiled_class_is_a_batch_with_every_promise(cartpole):
-    findings = check_batch(lambda num_envs: KernelBatch(cartpole.kernel(), num_envs), num_steps=30, max_examples=2)
-    assert [finding.sentence for finding in findings] == []
+    kernel = cartpole.kernel()
+
+    def make(num_envs, **options):
+        return KernelBatch(kernel, num_envs, **options)
+
+    findings = check_batch(make, num_steps=30, max_examples=2)
+    assert [finding.sentence for finding in findings if finding.severity == BROKEN] == []
 
 
 def test_what_was_proven_is_kept(cartpole, capsys):

@@ -6,10 +6,12 @@ import pytest
 
 from tests.port.strangers import ALL
 
+LONG = ("Bandit", "Epidemic", "Pontoon", "Treasure")
+CASES = [pytest.param(c, id=c.__name__, marks=[pytest.mark.slow] if c.__name__ in LONG else []) for c in ALL]
 
-@pytest.mark.parametrize("cls", ALL, ids=lambda cls: cls.__name__)
+
+@pytest.mark.parametrize("cls", CASES)
 def test_a_strangers_class_is_compiled_as_it_is(cls, proven):
-    slow = cls.__name__ in ("Epidemic", "Treasure", "Pontoon")
-    source, proof = proven(cls, steps=6 if slow else 30)
+    source, proof = proven(cls, steps=6 if cls.__name__ in LONG else 15)
     assert proof.steps >= 96
     assert proof.ulps == 0 or source.inexact

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.port.frames import Walk
 from shoal.port.indexing import Indexing
 from shoal.port.refusal import Cannot
 from shoal.port.values import (
@@ -117,6 +118,8 @@ class Folding(Indexing):
 
     def contains(self, container: Value, item: Value) -> Value:
         container, item = self.simple(container), self.simple(item)
+        if isinstance(container, Walk):
+            container = self.list_of_walk(container)
         if isinstance(container, Const) and isinstance(item, Const):
             return Const(item.value in container.value)
         if (

@@ -129,6 +129,10 @@ class ListCalls(PythonCalls):
     def note_item(self, owner: Lst, value: Value) -> None:
         """The list's items must be able to hold this one."""
         new = layout_of(self.simple(value))
+        begun = ("items", getattr(owner, "site", None))
+        if begun[1] is not None and begun not in self.decisions.layouts:  # empty so far: anything will do
+            self.decisions.layouts[begun] = new
+            raise Restart
         both = join(owner.layout, new)
         if both != owner.layout:
             site = getattr(owner, "site", None)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import ast
 import inspect
+from typing import Any
+
+import numpy as np
 
 from shoal.port.frames import FALLS, NEVER, Bind, as_column, as_load, is_about_arguments, takes_fam
 from shoal.port.joining import join, layout_of
-from shoal.port.layouts import ConstL, OpaqueL, same, tidy
+from shoal.port.layouts import ArrL, ConstL, NumL, OpaqueL, same, tidy
 from shoal.port.loops import Loops
 from shoal.port.refusal import Cannot, Restart
 from shoal.port.values import (
     Cells,
     Const,
+    DictV,
     Either,
     Fam,
     Local,
@@ -32,6 +36,8 @@ class PlainStatements(Loops):
     def do_Return(self, node: ast.Return) -> str:
         value = self.value(node.value) if node.value is not None else Const(None)
         frame = self.frame
+        if len(frame.key) == 1 and isinstance(value, Seq) and isinstance(value.items[-1], DictV):
+            value = Seq([*value.items[:-1], self.same_infos(value.items[-1])])
         if self.depth == frame.entry_depth and not self.loops:
             frame.result = self.hold(value)
             return NEVER
@@ -54,6 +60,26 @@ class PlainStatements(Loops):
             self.emit(f"{frame.done} = True")
             self.emit("break")
         return NEVER
+
+    def same_infos(self, info: DictV) -> DictV:
+        """The infos of one way through `step` or `reset`, with those that only other ways give, as zeros."""
+        known = self.decisions.layouts.setdefault(("infos", self.frame.key), {})
+        for key, value in info.items.items():
+            if key not in known and isinstance(layout_of(self.simple(value)), NumL | ArrL):
+                known[key] = layout_of(self.simple(value))
+                self.decisions.layouts.pop(("return", self.frame.key), None)
+                raise Restart
+        filled: dict[Any, Value] = {}
+        for key, layout in known.items():
+            filled[key] = info.items.get(key, Const(0))
+            if key not in info.items:
+                self.note(f"the info {key!r} is 0 where the original does not give it")
+                if isinstance(layout, ArrL):
+                    filled[key] = Const(np.zeros(layout.shape, layout.dtype))
+        others = {key: value for key, value in info.items.items() if key not in known}
+        if others:
+            self.note(f"infos that are not numbers or arrays are left out: {', '.join(map(repr, others))}")
+        return DictV(filled, info.depth)
 
     def do_Raise(self, node: ast.Raise) -> str:
         self.emit("assert False")

@@ -206,8 +206,8 @@ class _Replay:
         scales = self._scales(self._bases[lane])
         for name, value in own_state.items():
             column = np.asarray(state[name][lane])
-            if f"{name}_len" in own_state:  # what lies beyond the end of a list means nothing
-                count = int(own_state[f"{name}_len"])
+            count = _length_of(name, own_state)
+            if count is not None and column.ndim:  # what lies beyond the end of a list means nothing
                 column, value = column[:count], np.asarray(value)[:count]
             self._equal(lane, self._told(name), column, np.asarray(value).astype(column.dtype), scales.get(name, 0.0))
 
@@ -263,6 +263,15 @@ class _Replay:
 
         function = getattr(type(self._bases[0]), self._moment if hasattr(self, "_moment") else "step")
         return f"{inspect.getsourcefile(function)}:{function.__code__.co_firstlineno}"
+
+
+def _length_of(column: str, state: dict[str, Any]) -> int | None:
+    """How many items the list has that a column is part of."""
+    for name, value in state.items():
+        stem = name.removesuffix("_len")
+        if stem != name and column != name and (column == stem or column.startswith(f"{stem}_")):
+            return int(value)
+    return None
 
 
 def _row(tree: Any, lane: int) -> Any:
