@@ -79,7 +79,7 @@ def _copy_numbers(target, value):
 def _copy_row(target, value):
     if len(value) != len(target):
         raise KernelFault("index")
-    if _begins_after(target, value):
+    if _begins_after(target, value):  # type: ignore[call-arg]
         for k in range(len(target)):
             target[len(target) - 1 - k] = value[len(target) - 1 - k]
     else:
@@ -90,13 +90,13 @@ def _copy_row(target, value):
 def _copy_whole(target, value):
     if target.shape != value.shape:
         raise KernelFault("index")
-    row, source = flatten(target), flatten(value)
+    row, source = flatten(target), flatten(value)  # type: ignore[call-arg, var-annotated]
     for k in range(row.size):
         row[k] = source[k]
 
 
 def _fill_row(target, value):
-    row = flatten(target)
+    row = flatten(target)  # type: ignore[call-arg, var-annotated]
     for k in range(row.size):
         row[k] = value
 

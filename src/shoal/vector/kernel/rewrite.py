@@ -209,7 +209,7 @@ class Rewriter(ast.NodeTransformer):
         if not is_plain:
             return node
         sides = [node.left, *node.comparators]
-        pairs = [
+        pairs: list[ast.expr] = [
             ast.copy_location(ast.Compare(left, [op], [right]), node)
             for left, op, right in zip(sides, node.ops, sides[1:], strict=False)
         ]
