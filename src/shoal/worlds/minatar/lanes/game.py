@@ -29,8 +29,8 @@ class Game(Kernel):
 
 
 def board(channels: int) -> gym.spaces.Box:
-    """Observations of a game with so many kinds of things."""
-    return gym.spaces.Box(0, 1, (SIZE, SIZE, channels), np.bool_)
+    """Observations of a game with this many kinds of things."""
+    return gym.spaces.Box(0, 1, (SIZE, SIZE, channels), np.bool_)  # type: ignore[arg-type]
 
 
 def choose(s, action, p, rng):
