@@ -5,8 +5,10 @@ from __future__ import annotations
 import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium.vector import AutoresetMode
 from pettingzoo.test import api_test, parallel_api_test
 
+from shoal.bridges.batches import batch_for
 from shoal.bridges.pettingzoo import aec_env, parallel_env, seat_batch
 from shoal.bridges.pettingzoo.seats import widest
 from shoal.errors import ConfigError
@@ -91,3 +93,8 @@ def test_agents_that_differ_too_much_are_refused():
         widest([box, choice], "actions")
     with pytest.raises(ConfigError, match="one seat only"):
         aec_env("cartpole")
+
+
+def test_bridges_to_libraries_for_one_refuse_seats():
+    with pytest.raises(ConfigError, match="These lanes have 2 seats, and this library knows lanes for one"):
+        batch_for("connect4", 2, AutoresetMode.SAME_STEP, {})

@@ -20,6 +20,11 @@ def batch_for(env: object, num_envs: int | None, mode: AutoresetMode, options: d
             options = {**options, "autoreset_mode": mode}
         env = make(env, 1 if num_envs is None else num_envs, **options)
     check_autoreset(env, mode)
+    if env.num_seats:
+        raise ConfigError(
+            f"These lanes have {env.num_seats} seats, and this library knows lanes for one. "
+            "Pass a VersusBatch or SeatRows of them (docs/games.md)."
+        )
     return env
 
 
