@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.options import Values
+from shoal.trees import Tree
 from shoal.vector.batch import Batch
 from shoal.vector.rendering import Renderer
 
@@ -31,7 +32,7 @@ class Thing(NamedTuple):
     """It says where something came from: drawn small, and below everything else."""
 
 
-def frames(things: tuple[Thing, ...], batch: Batch, obs: np.ndarray) -> list[str]:
+def frames(things: tuple[Thing, ...], batch: Batch, obs: Tree) -> list[str]:
     """Boards [B, 10, 10, C] as texts; where things share a cell, that of the last plane is shown."""
     boards = np.asarray(obs).reshape(batch.num_envs, 100, len(things))
     codes = np.zeros(boards.shape[:2], np.uint8)
