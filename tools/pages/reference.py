@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import inspect
 import io
 import os
 
 import shoal
-from shoal.agents.config import DDDQNConfig, PPOConfig, SACConfig
 from shoal.cli import VERBS, main
 from shoal.options import NoOptions, default_of, describe, docs_of, flag_of, hints_of
 from shoal.registry import OURS, find_world
-from shoal.training.config import TrainConfig
 from shoal.training.lab import Lab, lab_of
 from shoal.world import World, options_of
 
@@ -59,19 +56,10 @@ PYTHON = {
 def pages() -> dict[str, str]:
     """What is added to pages of docs/, by path."""
     return {
-        "reference/settings.md": settings_page(),
         "reference/worlds.md": worlds_page(),
         "reference/cli.md": cli_page(),
         "reference/python.md": python_page(),
     }
-
-
-def settings_page() -> str:
-    """Every setting of a run and of every agent."""
-    parts = ["## The run", _table(TrainConfig)]
-    for config in (PPOConfig, SACConfig, DDDQNConfig):
-        parts += [f"## {config.name}", f"`--algo {config.name}`: {_first_line(config)}", _table(config, "algo.")]
-    return "\n\n".join(parts)
 
 
 def worlds() -> list[World]:
@@ -130,7 +118,7 @@ def _help(*words: str) -> str:
     return f"```text\n$ shoal {' '.join([*words, '--help'])}\n{out.getvalue().rstrip()}\n```"
 
 
-def _table(options: type, prefix: str = "") -> str:
+def _table(options: type) -> str:
     """Name, default, type and meaning of every field."""
     if options is NoOptions:
         return "Nothing can be set."
@@ -141,9 +129,7 @@ def _table(options: type, prefix: str = "") -> str:
         if hint is None or dataclasses.is_dataclass(default_of(field)):
             continue
         takes = " or ".join([describe(hint), *flag_of(hint).words])
-        rows.append(
-            f"| `{prefix}{field.name}` | {_shown(default_of(field))} | {_cell(takes)} | {_cell(docs[field.name])} |"
-        )
+        rows.append(f"| `{field.name}` | {_shown(default_of(field))} | {_cell(takes)} | {_cell(docs[field.name])} |")
     return "\n".join(rows)
 
 
@@ -155,7 +141,3 @@ def _shown(value: object) -> str:
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|")
-
-
-def _first_line(cls: type) -> str:
-    return (inspect.getdoc(cls) or "").split("\n")[0]
