@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
@@ -119,3 +120,16 @@ def test_functions_of_seats_mean_nothing_without_seats():
 
     assert Alone.seats == 0
     assert Kernel.function(object.__new__(Alone), "turn") is None
+
+
+class Widened(Plank):
+    """Its spaces depend on a parameter, so it sets them when it is made."""
+
+    def __init__(self):
+        super().__init__()
+        self.observation_space = gym.spaces.Box(-9, 9, Plank.observation_space.shape, np.float32)
+
+
+def test_spaces_that_a_kernel_sets_when_it_is_made_are_those_of_its_lanes():
+    batch = KernelBatch(Widened(), 2, compiled=False)
+    assert batch.single_observation_space.high.max() == 9

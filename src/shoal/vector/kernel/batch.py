@@ -71,8 +71,8 @@ class KernelBatch(KernelAttributes):
         self.kernel = kernel if isinstance(kernel, Kernel) else kernel()
         super().__init__(
             num_envs,
-            self.kernel.seat_observation_space,
-            self.kernel.seat_action_space,
+            self.kernel.observation_space,
+            self.kernel.action_space,
             autoreset_mode=autoreset_mode,
             has_action_mask=self.kernel.masks_actions,
             copy=copy,

@@ -116,20 +116,20 @@ def author_functions(kernel: Kernel, functions: SourceSet) -> dict[str, Callable
 def _namespace(kernel: Kernel, functions: SourceSet, make_row: Callable[[tuple[int, ...]], Callable]) -> dict[str, Any]:
     """What the driver's text refers to."""
     names: dict[str, Any] = {"Rng": Rng, "pair": make_row((2,)), **author_functions(kernel, functions)}
-    spaces = {str(k): space for k, space in enumerate(leaf_spaces(kernel.observation_space))}
-    for name, space in {**spaces, "action": packed_space(kernel.action_space)}.items():
+    spaces = {str(k): space for k, space in enumerate(leaf_spaces(kernel.lane_observation_space))}
+    for name, space in {**spaces, "action": packed_space(kernel.lane_action_space)}.items():
         names |= {f"row_{name}": make_row(space.shape or (1,)), f"flat_{name}": make_row((size_of(space),))}
-    return names | type_names(kernel.observation_space)
+    return names | type_names(kernel.lane_observation_space)
 
 
 def _shape(kernel: Kernel, params: LaneParams, in_columns: bool) -> Shape:
     columns = (kernel.state.names or ()) if in_columns else ()
     has_mask, has_info = kernel.function("mask") is not None, kernel.info is not None
-    observed = sum(np.dtype(part.dtype).itemsize * size_of(part) for part in leaf_spaces(kernel.observation_space))
+    observed = sum(np.dtype(part.dtype).itemsize * size_of(part) for part in leaf_spaces(kernel.lane_observation_space))
     size = kernel.state.itemsize + book_of(kernel.seats).itemsize + observed
     is_small = not in_columns and 16 * size <= SMALL_BLOCK_BYTES
     block = min(max((SMALL_BLOCK_BYTES if is_small else BLOCK_BYTES) // size, 1), 1024)
-    spaces = kernel.observation_space, packed_space(kernel.action_space)
+    spaces = kernel.lane_observation_space, packed_space(kernel.lane_action_space)
     return Shape(*spaces, columns, block, has_mask, has_info, params.shape, seats_of(kernel))
 
 

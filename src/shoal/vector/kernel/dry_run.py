@@ -58,7 +58,7 @@ class _Trial:
         params.flags.writeable = False
         self._p = params.view(np.recarray)[0]
         self._words = seed_words(lane_keys(0, LANES))
-        self._actions = [_Actions(kernel.action_space, lane) for lane in range(LANES)]
+        self._actions = [_Actions(kernel.lane_action_space, lane) for lane in range(LANES)]
         self._mask: list[np.ndarray | None] = [None] * LANES
         self._steps, self._episodes = [0] * LANES, [0] * LANES
         self._at = 0  # the lane that is being played
@@ -105,9 +105,9 @@ class _Trial:
         self._at = lane
         action = self._actions[lane].next(self._mask[lane])
         self._steps[lane] += 1
-        if has_parts(self._kernel.action_space):
+        if has_parts(self._kernel.lane_action_space):
             one = map_tree(lambda leaf: np.asarray(leaf)[None], action)
-            action = pack_actions(one, self._kernel.action_space, 1)[0]
+            action = pack_actions(one, self._kernel.lane_action_space, 1)[0]
         result = self._call["step"](self._lanes[lane], _as_action(action), self._p, Rng(self._words[lane]))
         ended = self._check_result(result)
         self._look(lane, ended)
@@ -143,14 +143,14 @@ class _Trial:
         """What `observe`, `mask` and `inform` write, of a state in which the episode goes on or has ended."""
         kernel, s = self._kernel, self._lanes[lane]
         before = self._lanes[lane : lane + 1].copy()
-        out = empty_batch(kernel.observation_space)
+        out = empty_batch(kernel.lane_observation_space)
         self._observe(s, out)
         self._check_observation(out)
         if kernel.info is not None:
             self._call["inform"](s, self._p, np.zeros(1, kernel.info).view(np.recarray)[0])
         if "mask" in self._call and not ended:
             rows = (kernel.seats,) if kernel.seats else ()
-            mask = np.zeros((*rows, num_actions(kernel.seat_action_space)), np.bool_)
+            mask = np.zeros((*rows, num_actions(kernel.action_space)), np.bool_)
             self._call["mask"](s, self._p, mask)
             if kernel.seats:
                 mask[self._ignored(s), 0] = True
@@ -176,12 +176,12 @@ class _Trial:
                     f"{where(observe)} wrote an observation that is NaN: out{subscripts(path)}[{entry}], "
                     f"in lane {self._at}, step {self._steps[self._at]} of a trial."
                 )
-        if "space" not in self._notes and not kernel.observation_space.contains(
-            _as_sample(kernel.observation_space, out)
+        if "space" not in self._notes and not kernel.lane_observation_space.contains(
+            _as_sample(kernel.lane_observation_space, out)
         ):
             self._notes["space"] = (
-                f"{where(observe)} wrote an observation outside observation_space, {kernel.observation_space}: "
-                f"{_outside(kernel.observation_space, out)}."
+                f"{where(observe)} wrote an observation outside observation_space, {kernel.lane_observation_space}: "
+                f"{_outside(kernel.lane_observation_space, out)}."
             )
 
     def _ignored(self, s: Any) -> np.ndarray:
@@ -225,7 +225,7 @@ class _Trial:
                 )
 
     def _check_mask(self, mask: np.ndarray) -> None:
-        space, function = self._kernel.action_space, self._kernel.function("mask")
+        space, function = self._kernel.lane_action_space, self._kernel.function("mask")
         sizes = [int(n) for n in space.nvec.flat] if isinstance(space, gym.spaces.MultiDiscrete) else [len(mask)]
         starts = [0, *itertools.accumulate(sizes)]
         for k, start in enumerate(starts[:-1]):
@@ -253,7 +253,7 @@ class _Trial:
         rows = []
         for pattern in _PATTERNS:
             row = map_tree(
-                lambda leaf, pattern=pattern: _filled(leaf, pattern), empty_batch(self._kernel.observation_space)
+                lambda leaf, pattern=pattern: _filled(leaf, pattern), empty_batch(self._kernel.lane_observation_space)
             )
             try:
                 with self._functions.without_clearing():
@@ -270,7 +270,7 @@ class _Trial:
     def _note_unwritten(self) -> None:
         if self._written is None or not self._constant:
             return
-        paths = [path for path, _ in leaf_paths(empty_batch(self._kernel.observation_space))]
+        paths = [path for path, _ in leaf_paths(empty_batch(self._kernel.lane_observation_space))]
         for path, written in zip(paths, self._written, strict=True):
             if not written.all():
                 entry = ", ".join(map(str, np.argwhere(~written)[0])) if written.ndim else "0"

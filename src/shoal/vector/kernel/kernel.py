@@ -88,14 +88,21 @@ class Kernel:
         shared = {name: value for name, value in params.items() if name not in self.of_lanes}
         self.values = {name: like(name, shared.get(name, default), default) for name, default in defaults.items()}
         self._check_declaration()
-        self.seat_observation_space, self.seat_action_space = self.observation_space, self.action_space
-        self.observation_space = seated(self.observation_space, self.seats)
-        self.action_space = seated(self.action_space, self.seats)
 
     @property
     def name(self) -> str:
         """The class's name: how messages and caches call it."""
         return type(self).__name__
+
+    @property
+    def lane_observation_space(self) -> gym.Space:
+        """What a lane shows: `observation_space`, of every seat."""
+        return seated(self.observation_space, self.seats)
+
+    @property
+    def lane_action_space(self) -> gym.Space:
+        """What a lane takes: `action_space`, of every seat."""
+        return seated(self.action_space, self.seats)
 
     def function(self, name: str) -> Callable | None:
         """The author's function `name` as a plain function of the class, or None."""
@@ -117,7 +124,7 @@ class Kernel:
     @property
     def masks_actions(self) -> bool:
         """Whether lanes deliver a mask: their own, or one that says whose actions are ignored."""
-        is_choice = isinstance(self.seat_action_space, gym.spaces.Discrete | gym.spaces.MultiDiscrete)
+        is_choice = isinstance(self.action_space, gym.spaces.Discrete | gym.spaces.MultiDiscrete)
         return self.function("mask") is not None or (is_choice and bool(self.seat_infos))
 
     @property

@@ -84,13 +84,13 @@ def argument_kinds(kernel: Kernel, function: str) -> list[Kind]:
         "s": state,
         "p": Fields("params", params, constant=True),
         "rng": Stream(),
-        "action": of_space(kernel.action_space, "the action", constant=True, scalar=Number(True)),
+        "action": of_space(kernel.lane_action_space, "the action", constant=True, scalar=Number(True)),
     }
     if function == "observe":
-        known["out"] = of_space(kernel.observation_space, "the observation", scalar=Cells((1,)))
+        known["out"] = of_space(kernel.lane_observation_space, "the observation", scalar=Cells((1,)))
     elif function == "mask":
         rows = (kernel.seats,) if kernel.seats else ()
-        known["out"] = Cells((*rows, num_actions(kernel.seat_action_space)))
+        known["out"] = Cells((*rows, num_actions(kernel.action_space)))
     elif function in ("pay", "present"):
         known["out"] = Cells((kernel.seats,))
     elif function == "inform" and kernel.info is not None:

@@ -95,7 +95,7 @@ def seats_of(kernel: Kernel) -> Seats | None:
     """How the seats of a kernel play; None if it has none."""
     if not kernel.seats:
         return None
-    space = kernel.seat_action_space
+    space = kernel.action_space
     choices: tuple[int, ...] = ()
     if kernel.masks_actions:
         choices = tuple(map(int, space.nvec.flat)) if isinstance(space, gym.spaces.MultiDiscrete) else (int(space.n),)  # type: ignore[attr-defined]

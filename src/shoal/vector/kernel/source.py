@@ -49,7 +49,7 @@ class SourceSet:
         self._clears = True
         self._rules = build.namespace(wrap)
         if kernel is not None:
-            self._rules |= type_names(kernel.action_space, "_k_Act")
+            self._rules |= type_names(kernel.lane_action_space, "_k_Act")
         self._rules["_k_clear"] = fill if build.compiled else self._clear
         self._reach = Reach(kernel)
         self._done: dict[Any, Callable] = {}
