@@ -11,7 +11,7 @@ from typing import Any
 
 from shoal._on_gymnasium import register_when_loaded
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _LAZY = {
     "make": "shoal.registry",
