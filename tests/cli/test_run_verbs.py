@@ -59,12 +59,12 @@ def test_play_makes_a_page_or_a_video(run, tmp_path, capsys):
 
 def test_play_shows_a_world_before_anything_is_trained(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert main(["play", "cartpole", "--num-envs", "2", "--max-steps", "30", "--force", "5"]) == 0
+    assert main(["play", "cartpole", "--policy", "random", "--num-envs", "2", "--max-steps", "30", "--force", "5"]) == 0
     assert (tmp_path / "play_cartpole_random.html").exists()
     first = capsys.readouterr().out
-    assert main(["play", "cartpole", "--num-envs", "2", "--max-steps", "30", "--force", "5"]) == 0
+    assert main(["play", "cartpole", "--policy", "random", "--num-envs", "2", "--max-steps", "30", "--force", "5"]) == 0
     assert capsys.readouterr().out == first  # chance follows from the seed
-    assert main(["play", "cartpole", "--num-envs", "2", "--max-steps", "30", "--seed", "1"]) == 0
+    assert main(["play", "cartpole", "--policy", "random", "--num-envs", "2", "--max-steps", "30", "--seed", "1"]) == 0
     assert capsys.readouterr().out != first
 
 

@@ -29,6 +29,7 @@ NOT_HERE = {
 }
 """Words that keep a command from being run, and why."""
 FLAGS_ONLY = {
+    "images.md": "minutes of convolutions; tests/training/test_images.py and tests/vector/native run such lanes",
     "experiments.md": "many processes; tests/experiments runs them",
     "kg.md": "models and runs that belong to each other; tests/test_originals.py and tests/worlds/kg run them",
     "offpolicy.md": "long runs; tests/test_originals.py and tests/worlds/hockey run them",

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from torch import nn
 
 import shoal
 from shoal.cli import main
@@ -109,7 +110,7 @@ def test_a_failed_seed_is_named_and_the_others_go_on(tmp_path, capsys):
         ({"seeds": 2, "seed": 3}, "seed=3 was given beside seeds"),
         ({"seeds": 2, "processes": 0}, "processes must be at least 1, not 0"),
         ({"processes": 2}, "processes=2 is for several seeds"),
-        ({"seeds": 2, "network": object()}, "network is an object of this process"),
+        ({"seeds": 2, "network": nn.Identity()}, "network is an object of this process"),
     ],
 )
 def test_bad_settings_are_refused_before_a_folder_is_made(tmp_path, settings, sentence):

@@ -116,7 +116,7 @@ def difference(theirs: Story, ours: Story) -> str | None:
     for name in ("board", "reward", "terminated", "first_board"):
         a, b = getattr(theirs, name), getattr(ours, name)
         same = min(len(a), len(b))
-        odd = (a[:same] != b[:same]).reshape(same, -1).any(axis=1)
+        odd = np.array([not np.array_equal(one, other) for one, other in zip(a[:same], b[:same], strict=True)], bool)
         if odd.any() or len(a) != len(b):
             return f"{name} differs at {int(odd.argmax()) if odd.any() else same} of {len(a)}"
     return None

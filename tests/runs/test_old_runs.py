@@ -2,6 +2,7 @@
 
 import json
 import lzma
+import re
 import shutil
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from shoal.training.metrics import deterministic, read_rows
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "old_run"
 NAMES = ("cage2", "cartpole", "dvrp", "hockey", "kg")
+
+
+GAMES = re.compile("eval/(won|lost)_")
 
 
 @pytest.fixture(params=NAMES)
@@ -25,8 +29,11 @@ def run(request, tmp_path):
 
 
 def nearly(rows):
-    """Equal, but for what another processor may round differently."""
-    return [{key: pytest.approx(value, rel=1e-4, abs=1e-5) for key, value in row.items()} for row in rows]
+    """Equal, but for what another processor may round differently: a game or two of 200 may then go the other way."""
+    return [
+        {key: pytest.approx(value, rel=1e-4, abs=0.011 if GAMES.match(key) else 1e-5) for key, value in row.items()}
+        for row in rows
+    ]
 
 
 def test_the_folder_holds_all_of_them_and_little_else():
