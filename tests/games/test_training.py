@@ -16,9 +16,15 @@ from shoal.training.opening import open_run
 
 SMALL = {
     "num_envs": 8, "eval_every": 0, "eval_episodes": 4, "quiet": True, "checkpoint_every": 512,
-    "algo": {"num_steps": 16, "minibatches": 2, "hidden": (16,), "lr_final": None},
+    "algo": {"num_steps": 16, "minibatches": 2, "hidden": (16,), "lr_final": None, "entropy_final": None},
 }  # fmt: skip
-GAME = {"seats": "versus", "pool_every": 256, "eval_games": 4, "eval_against": ("random",)}
+GAME = {
+    "seats": "versus",
+    "opponents": ("itself", "pool=4"),
+    "pool_every": 256,
+    "eval_games": 4,
+    "eval_against": ("random",),
+}
 
 
 def rows(run):

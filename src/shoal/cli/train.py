@@ -130,6 +130,7 @@ def _add_settings(flags: Flags, world: World | None, algo: str, shown: TrainConf
     agent = find_algo(algo).config_class()
     if world is None:
         flags.add(TrainConfig, "the run", "settings")
+        flags.add(Wrappers, "around the lanes", "wrappers")
         flags.add(agent, f"the agent, {algo}", "algo", "algo.")
         return flags
     lab = lab_of(world)
