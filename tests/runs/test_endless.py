@@ -103,7 +103,7 @@ def test_a_rule_that_stops_a_run_does_not_skip_its_evaluation(tmp_path):
     result = train(tmp_path, eval_max_steps=10, hooks=Hooks(stop_rules=(Enough(),)))
     assert result.reason == "that is enough"
     assert result.evaluation["mean"] == 10
-    assert (result.run / "checkpoints" / "best").resolve().name == "step_64"
+    assert Checkpoints(result.run / "checkpoints").folder_of("best").resolve().name == "step_64"
     longer = shoal.train(resume=result.run, total_steps=128, quiet=True)
     assert [row["step"] for row in read_evaluations(longer.run)] == [64, 128]
 

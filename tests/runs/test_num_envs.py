@@ -9,6 +9,7 @@ import torch
 
 from shoal.cli import main
 from shoal.errors import ConfigError
+from shoal.platform import resource
 from shoal.registry import as_world
 from shoal.runs.num_envs import FIRST, Contender, candidates, measured_num_envs
 from shoal.runs.train import train
@@ -123,7 +124,7 @@ def test_a_contender_makes_whole_iterations_after_the_warm_up(algo):
         contender.run()
         after = contender.agent.state_dict()
     assert contender.steps_per_s > 0
-    assert contender.peak_bytes > 2**20
+    assert resource is None or contender.peak_bytes > 2**20
     assert any(not torch.equal(before[name], after[name]) for name in before if "weight" in name), "it learned"
     if algo != "ppo":
         assert contender.steps <= 512

@@ -2,7 +2,6 @@
 
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.errors import RunError
+from shoal.platform import resource
 from shoal.training.checkpoint import ARRAYS, META, Checkpoints
 
 PLAIN = st.one_of(hnp.boolean_dtypes(), hnp.integer_dtypes(endianness="<"), hnp.floating_dtypes(endianness="<"))
@@ -66,7 +66,7 @@ def test_keeps_the_newest_and_the_best(tmp_path):
         store.save(step, {"a": np.array(step)}, {}, best=step == 20)
     assert store.steps() == [20, 40, 50]
     assert store.load("best").arrays["a"] == 20
-    assert os.readlink(tmp_path / "latest") == "step_50"
+    assert store.folder_of("latest").resolve().name == "step_50"
     assert store.load(40).step == 40
     with pytest.raises(RunError, match=r"no checkpoint 'step_30'. It has step_20, step_40, step_50"):
         store.load(30)
@@ -95,6 +95,7 @@ def test_a_damaged_or_foreign_checkpoint_is_one_sentence(tmp_path, damage):
     assert store.load(1).step == 1
 
 
+@pytest.mark.skipif(resource is None, reason="this system cannot limit the size of files")
 def test_a_full_disk_leaves_the_earlier_checkpoint(tmp_path):
     """RLIMIT_FSIZE makes the kernel refuse the write in the middle, as a full disk does."""
     store = Checkpoints(tmp_path)

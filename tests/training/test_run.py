@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from shoal.errors import RunError
+from shoal.platform import fcntl
 from shoal.training.metrics import deterministic, read_rows
 from shoal.training.run import create_run, find_run, resume_run
 
@@ -36,6 +37,7 @@ def test_runs_of_the_same_second_do_not_meet(tmp_path):
         assert first.path != second.path
 
 
+@pytest.mark.skipif(fcntl is None, reason="this system has no file locks")
 def test_only_one_process_writes_a_run(tmp_path):
     with make_run(tmp_path) as run:
         run.checkpoint(1, {"a": np.zeros(1)}, {})

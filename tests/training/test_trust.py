@@ -55,7 +55,7 @@ def run(finished, tmp_path):
 
 def poison(run, mark):
     """Put a pickle that makes the file `mark` in place of the environments, as whoever sends a run could."""
-    folder = (run / "checkpoints" / "latest").resolve()
+    folder = Checkpoints(run / "checkpoints").folder_of("latest").resolve()
     arrays, meta = load((folder / ENVIRONMENTS).read_bytes()), json.loads((folder / META).read_text())
     bad = pickle.dumps(Mark(mark))
     count = len(arrays["batch.lane_sizes"])
@@ -68,7 +68,7 @@ def poison(run, mark):
 
 def as_old_format(run):
     """The latest checkpoint as Shoal 0.1 wrote it: environments among the arrays, nothing signed."""
-    folder = (run / "checkpoints" / "latest").resolve()
+    folder = Checkpoints(run / "checkpoints").folder_of("latest").resolve()
     arrays = load((folder / ARRAYS).read_bytes()) | load((folder / ENVIRONMENTS).read_bytes())
     meta = json.loads((folder / META).read_text())
     dtypes = meta["dtypes"] | meta.pop("environments")["dtypes"]
@@ -95,7 +95,7 @@ def test_a_pickle_that_was_not_signed_is_not_loaded(run, old, tmp_path):
 
 
 def test_eval_play_report_and_init_never_touch_the_environments(run, tmp_path):
-    folder = (run / "checkpoints" / "latest").resolve()
+    folder = Checkpoints(run / "checkpoints").folder_of("latest").resolve()
     (folder / ENVIRONMENTS).unlink()
     assert main(["eval", str(run), "--episodes", "1", "--num-envs", "1"]) == 0
     assert main(["play", str(run), "--num-envs", "1", "--max-steps", "3"]) == 0

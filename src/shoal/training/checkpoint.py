@@ -150,7 +150,7 @@ class Checkpoints:
             raise RunError(f"{self.folder.parent} has no checkpoint to load: the run ended before its first one.")
         # The newest whole folder is the truth; the link is for people, and a crash can leave it one behind.
         name = f"step_{steps[-1]}" if which == "latest" else f"step_{which}" if isinstance(which, int) else which
-        path = self._folder_of(name)
+        path = self.folder_of(name)
         if not path.is_dir():
             have = ", ".join(f"step_{step}" for step in steps)
             raise RunError(f"{self.folder.parent} has no checkpoint {path.name!r}. It has {have}.")
@@ -173,7 +173,7 @@ class Checkpoints:
         os.replace(temporary, self.folder / name)
         sync_folder(self.folder)
 
-    def _folder_of(self, name: str) -> Path:
+    def folder_of(self, name: str) -> Path:
         """The folder that is called `name`, or that the link or file of this name leads to."""
         path = self.folder / name
         named = path.read_text() if path.is_file() else ""
@@ -182,7 +182,7 @@ class Checkpoints:
     def _remove_old(self) -> None:
         if self.keep == "all":
             return
-        linked = {self._folder_of(name).resolve().name for name in LINKS}
+        linked = {self.folder_of(name).resolve().name for name in LINKS}
         for step in self.steps()[: -self.keep]:
             if f"step_{step}" not in linked:
                 shutil.rmtree(self.folder / f"step_{step}", ignore_errors=True)
