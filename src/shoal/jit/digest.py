@@ -117,6 +117,9 @@ class _Reach:
                 if isinstance(member, types.FunctionType):
                     self._write("method", name)
                     self._note_function(member)
+                elif not name.startswith("__") and _is_plain(member):
+                    self._write("member", name)
+                    self.note(member)
 
     def _note_file(self, owner: type | types.FunctionType) -> None:
         """The text of the file of a function or class, its constants, and the compiled functions that it names."""

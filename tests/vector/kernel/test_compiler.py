@@ -1,11 +1,16 @@
 """The cache of compiled kernels, and what an author is told about a mistake."""
 
+import importlib
 import os
 import subprocess
 import sys
 import textwrap
 
+import numpy as np
 import pytest
+
+from shoal.vector.kernel import KernelBatch, compiler
+from shoal.vector.kernel.source import SourceSet
 
 HELPER = "def inner(x):\n    return x + {increment}\n\ndef outer(x):\n    return inner(x)\n"
 KERNEL = """
@@ -106,3 +111,57 @@ def test_unwritable_cache_falls_back(tmp_path):
     blocked.write_text("a file where the folder should be")
     result = run(tmp_path)
     assert result.returncode == 0, result.stderr
+
+
+CHANGING = """
+    import numpy as np, gymnasium as gym
+    from shoal.vector.kernel import Kernel, i32, record
+
+    PACE = 1
+
+    class Settings:
+        PACE = 10
+
+    def move(pos):
+        return pos + PACE + Settings.PACE
+
+    class Walk(Kernel):
+        observation_space = gym.spaces.Box(-1e9, 1e9, (1,), np.float32)
+        action_space = gym.spaces.Discrete(2)
+        state = record(pos=i32)
+
+        def reset(s, p, rng):
+            s.pos = 0
+
+        def step(s, action, p, rng):
+            s.pos = move(s.pos)
+            return 0.0, False, False
+
+        def observe(s, p, out):
+            out[0] = s.pos
+"""
+
+
+def test_functions_are_looked_through_once_and_again_when_what_they_use_has_changed(tmp_path, monkeypatch):
+    (tmp_path / "changing_walk.py").write_text(textwrap.dedent(CHANGING))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    walk = importlib.import_module("changing_walk")
+    made = []
+    monkeypatch.setattr(compiler, "SourceSet", lambda *args: made.append(1) or SourceSet(*args))
+
+    def first_step():
+        batch = KernelBatch(walk.Walk, 1, compiled=False)
+        batch.reset(seed=0)
+        return batch.step(np.zeros(1, np.int64))[0].item()
+
+    assert [first_step(), first_step(), len(made)] == [11, 11, 1]
+    monkeypatch.setattr(walk, "PACE", 2)
+    assert [first_step(), len(made)] == [12, 2]
+    monkeypatch.setattr(walk.Settings, "PACE", 20)
+    assert [first_step(), len(made)] == [22, 3]
+    monkeypatch.setattr(walk, "move", step_back)
+    assert [first_step(), len(made)] == [-1, 4]
+
+
+def step_back(pos):
+    return pos - 1

@@ -9,8 +9,9 @@ import linecache
 import math
 import re
 import types
+import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -18,6 +19,7 @@ import numpy as np
 from shoal.errors import KernelError
 from shoal.jit import LEAN, inner
 from shoal.jit.cache import CachedModule
+from shoal.jit.digest import digest_of
 from shoal.jit.rng import Rng
 from shoal.vector.kernel.bound import bound_source
 from shoal.vector.kernel.driver import Shape, book_of, driver_source, size_of
@@ -57,7 +59,7 @@ def load_uncompiled(kernel: Kernel, params: LaneParams, checked: bool) -> tuple[
 
     Lanes are records.
     """
-    functions = SourceSet(Build(compiled=False, checked=checked), _as_it_is, kernel)
+    functions = _rewrite(kernel, Build(compiled=False, checked=checked), _as_it_is)
     module = types.ModuleType(f"{kernel.name}_uncompiled")
     same = dict.fromkeys(("jit", "jit_apart", "jit_cached", "unsigned"), _as_it_is)
     vars(module).update(_namespace(kernel, functions, _python_row), **same, flatten=np.ravel)
@@ -80,7 +82,7 @@ def load_compiled(
     `first()` is called before compiling, if there is no compiled code yet.
     """
     wrap = compile_at_once if in_columns else compile_wrap  # a loop that calls a function computes a lane at a time
-    functions = SourceSet(Build(compiled=True, checked=checked), wrap, kernel)
+    functions = _rewrite(kernel, Build(compiled=True, checked=checked), wrap)
     bound_text, readers = bound_source(signatures["run"])
     namespace = {**_namespace(kernel, functions, row_maker), **readers, "jit": compile_wrap, "jit_apart": inner(**LEAN)}
     namespace["lane"] = lane_maker(fields_of(kernel.state, kernel.state.names or ()))
@@ -107,15 +109,50 @@ def _python_row(shape: tuple[int, ...]) -> Callable:
     return lambda array, i: array.reshape(-1)[i * size : (i + 1) * size].reshape(shape)
 
 
+class _Rewritten(NamedTuple):
+    """The author's functions by name, ready to be compiled or called, and the files that they are from."""
+
+    by_name: dict[str, Callable]
+    files: set[str]
+
+
+_rewritten: weakref.WeakKeyDictionary[type[Kernel], dict[str, _Rewritten]] = weakref.WeakKeyDictionary()
+
+
+def _rewrite(kernel: Kernel, build: Build, wrap: Callable[[Callable], Callable]) -> _Rewritten:
+    """The kernel's functions, as they were for an earlier batch if nothing that decides their meaning has changed.
+
+    Looking a large kernel through takes a second, and a run makes several batches of it.
+    """
+    spaces = repr((kernel.lane_observation_space, kernel.lane_action_space, kernel.state, kernel.info))
+    shapes = {name: value.shape for name, value in kernel.values.items()}
+    given = {name: kernel.function(name) for name in _FUNCTIONS}
+    how = build.compiled, build.checked, wrap is compile_at_once
+    try:
+        key = digest_of(how, spaces, shapes, kernel.seats, given)
+    except TypeError:  # something that no kernel can use: looking it through will tell which
+        key = None
+    kept = _rewritten.setdefault(type(kernel), {})
+    if key is None or key not in kept:
+        functions = SourceSet(build, wrap, kernel)
+        made = _Rewritten(author_functions(kernel, functions), functions.files)
+        if key is None:
+            return made
+        kept[key] = made
+    return kept[key]
+
+
 def author_functions(kernel: Kernel, functions: SourceSet) -> dict[str, Callable]:
     """The kernel's functions by name, rewritten through `functions`."""
     given = {name: kernel.function(name) for name in _FUNCTIONS}
     return {name: functions.add(function) for name, function in given.items() if function is not None}
 
 
-def _namespace(kernel: Kernel, functions: SourceSet, make_row: Callable[[tuple[int, ...]], Callable]) -> dict[str, Any]:
+def _namespace(
+    kernel: Kernel, functions: _Rewritten, make_row: Callable[[tuple[int, ...]], Callable]
+) -> dict[str, Any]:
     """What the driver's text refers to."""
-    names: dict[str, Any] = {"Rng": Rng, "pair": make_row((2,)), **author_functions(kernel, functions)}
+    names: dict[str, Any] = {"Rng": Rng, "pair": make_row((2,)), **functions.by_name}
     spaces = {str(k): space for k, space in enumerate(leaf_spaces(kernel.lane_observation_space))}
     for name, space in {**spaces, "action": packed_space(kernel.lane_action_space)}.items():
         names |= {f"row_{name}": make_row(space.shape or (1,)), f"flat_{name}": make_row((size_of(space),))}
