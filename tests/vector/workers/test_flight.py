@@ -44,8 +44,9 @@ def test_lanes_go_the_same_way_at_their_own_pace_as_in_step(mode, num_workers):
     taken = np.zeros(5, int)
     batch.send(actions[0], range(5))
     while taken.min() < 20:
-        lanes, obs, reward, terminated, truncated, info = batch.recv(2)
-        assert len(lanes) >= 2
+        at_least = min(2, len(batch._flight))  # one, when all others have made their steps
+        lanes, obs, reward, terminated, truncated, info = batch.recv(at_least)
+        assert len(lanes) >= at_least
         for row, lane in enumerate(lanes):
             _obs, _reward, _terminated, _truncated, _info = expected[taken[lane]]
             assert_identical(_row(obs, row), _row(_obs, lane))
@@ -66,8 +67,6 @@ def test_lanes_go_the_same_way_at_their_own_pace_as_in_step(mode, num_workers):
         onward = lanes[taken[lanes] < 25]
         if len(onward):
             batch.send(actions[taken[onward], onward], onward)
-        elif len(batch._flight) < 2:
-            break
     batch.close()
 
 
@@ -108,7 +107,7 @@ def test_mistakes_are_sentences_and_the_flight_goes_on():
     for call in (batch.reset, batch.get_state, lambda: batch.step([0] * 4)):
         with pytest.raises(StateError, match="came while 2 lanes are in flight"):
             call()
-    lanes, obs, *_ = batch.recv(2)
+    lanes, obs, *_ = batch.recv(min(2, len(batch._flight)))  # fewer once most have made all their steps
     assert sorted(lanes.tolist()) == [1, 2]
     assert obs[:, 0].tolist() == [1, 1]
     batch.step([0, 0, 0, 0])
