@@ -249,6 +249,8 @@ def test_bad_input_is_one_sentence():
         PPOConfig(gamma=1.5)
     with pytest.raises(ConfigError, match=r"width in hidden must be a whole number from 1, not \(0,\)"):
         PPO(box, gym.spaces.Discrete(2), PPOConfig(hidden=(0,)))
+    with pytest.raises(ConfigError, match=r"hidden=\(8, 1000000000000\) makes 9,000,000,000,000 weights and needs"):
+        PPO(box, gym.spaces.Discrete(2), PPOConfig(hidden=(8, 10**12)))
 
 
 @pytest.mark.parametrize("masked", [False, True])

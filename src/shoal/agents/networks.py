@@ -24,11 +24,12 @@ from torch.nn import functional as F
 from shoal.agents.checks import wrong_obs
 from shoal.agents.images import Image, image_of
 from shoal.errors import ConfigError
+from shoal.platform import total_memory
 from shoal.trees import Tree, at_path
 from shoal.vector.spaces import leaf_spaces
 
 ACTIVATIONS = {"tanh": nn.Tanh, "relu": nn.ReLU}
-MAX_WEIGHTS = 2**31
+BYTES_PER_WEIGHT = 32  # of two networks, each with its gradient and Adam's two moments
 FORBIDDEN = -1e9  # finite, so that a gradient through a forbidden logit is zero and not NaN
 BELOW_ONE = 1 - 2**-22  # keeps a draw below the last step of a cumulative sum, whatever the rounding
 
@@ -368,7 +369,11 @@ def check_hidden(hidden: Sequence[int], activation: str) -> None:
     if any(not isinstance(width, int | np.integer) or width < 1 for width in hidden):
         raise ConfigError(f"Every width in hidden must be a whole number from 1, not {tuple(hidden)}.")
     weights = max(hidden, default=0) + sum(a * b for a, b in pairwise(hidden))
-    if weights > MAX_WEIGHTS:
-        raise ConfigError(f"hidden={tuple(hidden)} makes {weights:,} weights; at most {MAX_WEIGHTS:,} are possible.")
+    needed, room = weights * BYTES_PER_WEIGHT, total_memory()
+    if room is not None and needed > room:
+        raise ConfigError(
+            f"hidden={tuple(hidden)} makes {weights:,} weights and needs {needed / 2**30:,.0f} GiB to learn, but "
+            f"this machine has {room / 2**30:,.0f} GiB. Use narrower layers."
+        )
     if activation not in ACTIVATIONS:
         raise ConfigError(f"activation={activation!r} is unknown. Use {' or '.join(map(repr, ACTIVATIONS))}.")
