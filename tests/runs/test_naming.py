@@ -65,7 +65,8 @@ def test_eval_and_play_take_a_checkpoint(result, tmp_path, capsys, monkeypatch):
     assert json.loads((tmp_path / "e.json").read_text())["step"] == 256
     assert main(["play", str(path), "--max-steps", "3", "--num-envs", "1"]) == 0
     assert main(["eval", str(result.run / "checkpoints" / "step_257"), "--episodes", "2"]) == 2
-    assert "There is no run folder" in capsys.readouterr().err
+    saved = ", ".join(f"step_{step}" for step in range(128, 641, 128))
+    assert f"has no checkpoint 'step_257'. It has {saved}." in capsys.readouterr().err
 
 
 def test_saved_checkpoints_are_announced(tmp_path, capsys):
