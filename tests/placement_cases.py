@@ -4,6 +4,7 @@
 index a fake `cuda` tensor, so the device is one that Python may register, `gpu`, as foreign to the CPU as CUDA is.
 """
 
+from contextlib import nullcontext
 from typing import get_args
 
 import numpy as np
@@ -14,8 +15,10 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
 import shoal
-from shoal.agents.config import PPOConfig
+from shoal.agents.config import DDDQNConfig, PPOConfig, SACConfig
+from shoal.agents.dddqn import DDDQN
 from shoal.agents.ppo import PPO
+from shoal.agents.sac import SAC
 from shoal.worlds.dvrp.lanes.oracles.neural.oracle import NeuralOracle
 from shoal.worlds.dvrp.lanes.oracles.neural.vehicle import make_problem
 from shoal.worlds.dvrp.lanes.scenario import make_scenario
@@ -101,6 +104,29 @@ def test_ppo_acts_and_judges(world):
         raw = agent.head.sample(params, on_gpu(noise))
         terms = agent.head.log_prob(params, raw), agent.head.entropy(params), value
     assert all(term.device == GPU for term in terms)
+
+
+@pytest.mark.parametrize(
+    ("kind", "world", "config"),
+    [
+        (SAC, "pendulum", SACConfig(hidden=(16,))),
+        (SAC, "cartpole", SACConfig(hidden=(16,))),
+        (DDDQN, "cartpole", DDDQNConfig(hidden=(16,))),
+    ],
+)
+def test_an_update_from_a_replay_memory(kind, world, config, monkeypatch):
+    """Numbers cannot be read off fake tensors: weights have no seed, the optimisers count in Python."""
+    monkeypatch.setattr(f"{kind.__module__}.own_weights", nullcontext)
+    monkeypatch.setattr(nn.Module, "to", lambda module, device: module_on_gpu(module))  # `to` swaps, which fakes refuse
+    monkeypatch.setattr(FakeTensorMode, "__deepcopy__", lambda mode, memo: mode, raising=False)
+    batch = shoal.make(world, 4)
+    with FakeTensorMode():
+        agent = kind(batch.single_observation_space, batch.single_action_space, config, device="gpu:0")
+        for adam in agent.optimizers().values():
+            adam.num_updates = 0
+        errors = agent.learn(torch.zeros(8, agent.columns.width, device=GPU), torch.ones(8, device=GPU))
+    assert errors.device == GPU
+    assert all(weight.device == GPU for network in agent.networks().values() for weight in network.parameters())
 
 
 def test_the_neural_oracle_poses_and_encodes():

@@ -65,9 +65,10 @@ SYNONYMS = {
     "learning_rate": "lr", "ent_coef": "entropy", "vf_coef": "value_weight", "clip_range": "clip", "n_epochs": "epochs",
     "config_path": "config", "config_file": "config", "base_output_dir": "runs_dir", "output_dir": "runs_dir",
     "log_dir": "runs_dir", "save_dir": "runs_dir", "eval_freq": "eval_every", "eval_freq_steps": "eval_every",
-    "n_eval_episodes": "eval_episodes", "save_freq": "checkpoint_every", "checkpoint_freq": "checkpoint_every",
-    "checkpoint_path": "init", "buffer_size": "replay_capacity", "learning_starts": "warmup",
-    "n_workers": "num_workers",
+    "eval_frequency": "eval_every", "n_eval_episodes": "eval_episodes", "eval_num_games": "eval_episodes",
+    "save_freq": "checkpoint_every", "checkpoint_freq": "checkpoint_every", "checkpoint_frequency": "checkpoint_every",
+    "checkpoint_path": "init", "buffer_size": "replay_capacity", "learning_starts": "warmup", "warmup_steps": "warmup",
+    "target_update_freq": "target_every", "n_workers": "num_workers", "alignment_lambda": "alignment_weight",
     "compliance_threshold": "stop_compliance", "min_episodes_per_env": "min_episodes",
     "max_train_episodes_per_env": "max_episodes", "update_steps": "num_steps", "k_epochs": "epochs", "eps_clip": "clip",
 }  # fmt: skip
@@ -79,17 +80,15 @@ def unknown_name(kind: str, name: str, known: Iterable[str], listed_by: str, whe
 
     `where` ("of hockey", "in config.json") follows the name.
     """
-    known = sorted(known)
-    meant = _present_name(name, known) or nearest(name, known)
+    known, plain = sorted(known), name.lstrip("-").replace("-", "_").rpartition(".")[2].lower()
+    meant = _called(SYNONYMS[plain], known) if plain in SYNONYMS else nearest(name, known)
     hint = f" Did you mean {meant!r}?" if meant else ""
     shown = name if len(name) <= 100 else name[:100] + "…"
     return UnknownName(f"No {kind} {shown!r}{where and ' ' + where}.{hint} {listed_by} lists all {len(known)}.")
 
 
-def _present_name(name: str, known: list[str]) -> str | None:
-    """The one of `known` that is called `name` elsewhere, flags and dotted names included."""
-    plain = name.lstrip("-").replace("-", "_").rpartition(".")[2].lower()
-    wanted = SYNONYMS.get(plain)
+def _called(wanted: str, known: list[str]) -> str | None:
+    """The one of `known`, flags and dotted names included, that is called so."""
     ends = [each for each in known if each.lstrip("-").replace("-", "_").rpartition(".")[2] == wanted]
     return min(ends, key=len, default=None)
 

@@ -1,5 +1,6 @@
 """Runs and checkpoints by name, and what a run hands back."""
 
+import inspect
 import json
 
 import pytest
@@ -7,7 +8,9 @@ import pytest
 import shoal
 from shoal.cli import main
 from shoal.errors import ConfigError, RunError, UnknownName
+from shoal.runs.train import train as train_run
 from shoal.training.opening import open_agent, open_run
+from shoal.training.settings import ARGUMENTS
 
 TINY = {
     "num_envs": 8, "total_steps": 8 * 16 * 5, "checkpoint_every": 128, "eval_episodes": 2, "eval_every": 0,
@@ -62,7 +65,8 @@ def test_eval_and_play_take_a_checkpoint(result, tmp_path, capsys, monkeypatch):
     assert json.loads((tmp_path / "e.json").read_text())["step"] == 256
     assert main(["play", str(path), "--max-steps", "3", "--num-envs", "1"]) == 0
     assert main(["eval", str(result.run / "checkpoints" / "step_257"), "--episodes", "2"]) == 2
-    assert "There is no run folder" in capsys.readouterr().err
+    saved = ", ".join(f"step_{step}" for step in range(128, 641, 128))
+    assert f"has no checkpoint 'step_257'. It has {saved}." in capsys.readouterr().err
 
 
 def test_saved_checkpoints_are_announced(tmp_path, capsys):
@@ -77,6 +81,10 @@ def test_saved_checkpoints_are_announced(tmp_path, capsys):
         ("eval_freq_steps", "eval_every"),
         ("checkpoint_path", "init"),
         ("total_timesteps", "total_steps"),
+        ("config_path", "config"),
+        ("base_output_dir", "runs_dir"),
+        ("eval_num_games", "eval_episodes"),
+        ("k_epochs", "algo.epochs"),
     ],
 )
 def test_names_of_other_systems_are_answered_with_ours(given, present, tmp_path, capsys):
@@ -84,3 +92,16 @@ def test_names_of_other_systems_are_answered_with_ours(given, present, tmp_path,
         shoal.train("cartpole", runs_dir=tmp_path, **{given: 3})
     assert main(["train", "cartpole", f"--{given.replace('_', '-')}", "3"]) == 2
     assert f"Did you mean '--{present.replace('_', '-')}'?" in capsys.readouterr().err
+
+
+def test_a_name_that_means_something_else_here_is_not_guessed_at():
+    with pytest.raises(UnknownName, match="No setting 'compliance_threshold' of cartpole. `shoal train cartpole"):
+        shoal.train("cartpole", compliance_threshold=0.95)
+    with pytest.raises(UnknownName, match="Did you mean 'stop_compliance'"):
+        shoal.train("cage2", compliance_threshold=0.95)
+
+
+def test_what_is_no_setting_is_proposed_too():
+    functions = (shoal.train, train_run)
+    named = {p.name for f in functions for p in inspect.signature(f).parameters.values() if p.kind is p.KEYWORD_ONLY}
+    assert named == {*ARGUMENTS}

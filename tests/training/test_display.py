@@ -1,6 +1,7 @@
 """The live display: at most four times a second on a terminal, plain lines elsewhere, the last row always."""
 
 import io
+from pathlib import Path
 
 from rich.console import Console
 
@@ -104,3 +105,16 @@ def test_headlines_and_the_phase_stand_beside_the_return():
     lines = file.getvalue().splitlines()
     assert all("games won 61.0%" in line for line in lines)
     assert "phase defending" in lines[0]
+
+
+def test_a_checkpoint_is_announced_once_and_again_only_as_the_best():
+    file = io.StringIO()
+    display = LineDisplay("t", 1000, Console(file=file))
+    for step, best in ((10, False), (10, True), (20, False), (20, False), (30, True)):
+        display.saved(Path(f"checkpoints/step_{step}"), best)
+    assert file.getvalue().splitlines() == [
+        "Saved checkpoints/step_10.",
+        "checkpoints/step_10 is the best so far.",
+        "Saved checkpoints/step_20.",
+        "Saved checkpoints/step_30, the best so far.",
+    ]

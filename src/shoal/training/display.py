@@ -45,6 +45,7 @@ class Display(ABC):
         self._first: Row = {}  # compiling is part of what it took, and says nothing about the speed of the others
         self._shown_at = 0.0
         self._shown: Row = {}
+        self._saved: Path | None = None
         self._lasting: Row = {}  # an evaluation, and what is not counted in every iteration, stays until the next one
 
     def row(self, step: int, row: Row) -> None:
@@ -66,8 +67,13 @@ class Display(ABC):
             self._shown = self._row
 
     def saved(self, checkpoint: Path, best: bool) -> None:
-        """A checkpoint is on disk."""
-        self.say(f"Saved {checkpoint.parent.name}/{checkpoint.name}{', the best so far' if best else ''}.")
+        """A checkpoint is on disk; after its evaluation it is saved again, which is news only if it is the best."""
+        name = f"{checkpoint.parent.name}/{checkpoint.name}"
+        if checkpoint != self._saved:
+            self.say(f"Saved {name}{', the best so far' if best else ''}.")
+        elif best:
+            self.say(f"{name} is the best so far.")
+        self._saved = checkpoint
 
     def say(self, sentence: str) -> None:
         """A sentence between the updates."""

@@ -202,6 +202,9 @@ def find_run(path: str | Path) -> Path:
     """The run folder meant by `path`: itself, or one above a file or checkpoint inside it."""
     path = Path(path)
     if not os.path.exists(path):  # which, unlike a Path, minds no impossible name
+        if path.parent.name == "checkpoints" and (steps := Checkpoints(path.parent).steps()):
+            have = ", ".join(f"step_{step}" for step in steps)
+            raise RunError(f"{path.parent.parent} has no checkpoint {path.name!r}. It has {have}.")
         raise RunError(f"There is no run folder {shortened(str(path))}.")
     for folder in (path, *path.absolute().parents[:3]):
         if (folder / "config.json").is_file() and (folder / "metrics.jsonl").is_file():

@@ -16,7 +16,7 @@ from shoal.errors import ConfigError, ShoalError, naming, unknown_name
 from shoal.options import NoOptions, OpenOptions, Values, as_values, build, fit, hints_of
 from shoal.reading import parse_json, parse_toml, shortened
 from shoal.registry import as_world, worlds
-from shoal.training.config import TrainConfig, find_algo
+from shoal.training.config import ALGOS, TrainConfig, find_algo
 from shoal.training.lab import Lab, lab_of
 from shoal.world import World
 from shoal.wrappers import Wrappers
@@ -166,10 +166,25 @@ def sorted_settings(world: World, settings: Mapping[str, Any]) -> Values:
         if place is None and world.options is OpenOptions:
             place = ("env",)
         if place is None:
-            known = [known for cls, _ in places for known in hints_of(cls)]
-            raise unknown_name("setting", name, known, f"`shoal train {world.name} --help`", f"of {world.name}")
+            known = [known for cls, _ in places for known in hints_of(cls)] + _agents_settings(settings.get("algo"))
+            listed_by = f"`shoal train {world.name} --help`"
+            raise unknown_name("setting", name, [*known, *ARGUMENTS], listed_by, f"of {world.name}")
         nested = merge(nested, {name: value} if not place else {place[0]: {name: value}})
     return nested
+
+
+ARGUMENTS = (
+    "config", "hooks", "network", "preset", "processes", "quiet", "resume", "run_name", "runs_dir", "seeds", "track",
+    "trust",
+)  # fmt: skip
+"""What `shoal.train` takes beside settings."""
+
+
+def _agents_settings(algo: object) -> list[str]:
+    """Names of the settings of the agent that `algo` (its name, or a table) asks for, as flags have them."""
+    name = algo.get("name") if isinstance(algo, Mapping) else algo
+    chosen = ALGOS.get(str(name), ALGOS["ppo"])
+    return [f"algo.{field}" for field in hints_of(chosen.config_class())]
 
 
 def _preset(world: World, lab: Lab, algo: str, name: str | None = None) -> Values:

@@ -34,7 +34,6 @@ from shoal.worlds.hockey.lanes.tables import action_signs, action_table, mirrore
 from shoal.worlds.hockey.lanes.versus import STRONG, WEAK, VersusBatch, make_lanes
 from shoal.worlds.hockey.world import BOTS, HockeyOptions
 
-EVAL_GAMES = 200
 RECENT = 0.98
 """Weight of the past in the shares of games won that are logged and that end phases."""
 MIN_GAMES = 200
@@ -297,11 +296,11 @@ class OtherSeat:
 
 
 class WinRates:
-    """Callback: games against both bots, as many from either side, at every evaluation."""
+    """Callback: `eval_episodes` games against each bot, as many from either side, at every evaluation."""
 
     def __init__(self, config: HockeyConfig) -> None:
-        self.every, self.batch_options = config.eval_every, config.batch_options()
-        self.options = replace(config.env, player="policy", starter=both_sides(EVAL_GAMES))
+        self.every, self.games, self.batch_options = config.eval_every, config.eval_episodes, config.batch_options()
+        self.options = replace(config.env, player="policy", starter=both_sides(self.games))
 
     def after_iteration(self, loop: Loop) -> dict[str, float] | None:
         before = loop.step - loop.config.batch_size
@@ -311,7 +310,7 @@ class WinRates:
         shares: dict[str, float] = {}
         for bot in BOTS:
             options = replace(self.options, opponent=bot)
-            with loop.clock("evaluation"), closing(make_lanes(EVAL_GAMES, options, self.batch_options)) as batch:
-                result = summary(play_games(batch, Actor(loop.agent), EVAL_GAMES, Seed(0, Stream.GAMES)))
+            with loop.clock("evaluation"), closing(make_lanes(self.games, options, self.batch_options)) as batch:
+                result = summary(play_games(batch, Actor(loop.agent), self.games, Seed(0, Stream.GAMES)))
             shares |= {f"eval/won_{bot}": result["won"], f"eval/lost_{bot}": result["lost"]}
         return shares

@@ -40,7 +40,7 @@ _ON_POLICY = {
     "num_steps": 64, "minibatches": 4, "lr": 1e-3, "lr_final": 1e-4, "hidden": (128, 128), "normalise_obs": True,
     "normalise_reward": True,
 }  # fmt: skip
-_SMALL = {"num_envs": 64, "eval_every": 100_000, "eval_episodes": 100}
+_SMALL = {"num_envs": 64, "eval_every": 100_000, "eval_episodes": 200}
 _LARGE = {
     "num_envs": 256, "total_steps": 10_000_000, "eval_every": 2_000_000, "eval_episodes": 200,
     "checkpoint_every": 2_000_000,

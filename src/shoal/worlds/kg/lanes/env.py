@@ -96,9 +96,9 @@ class KGBatch(Batch):
         self._asked = asked or Asked()
         self.source = make_source(data, self._asked, self.options, self.num_envs)
         self.lanes: Lanes = make_lanes(self.num_envs, self._settings, self.options.max_atoms)
+        self._fill = self._make_fill(engine or EngineOptions(), 1 if batch.num_threads is None else batch.num_threads)
         self._functions = lane_functions()
         self._tables = make_tables(data.kb, self.options.max_atoms)
-        self._fill = self._make_fill(engine or EngineOptions(), 1 if batch.num_threads is None else batch.num_threads)
         past = self.lanes.history.shape[1]
         self._single = CpuEngine(data.kb, self.options.max_atoms, past) if self.options.cut == "kge" else None
         self._potential = np.zeros(self.num_envs)
