@@ -47,6 +47,16 @@ def test_a_terminal_is_not_redrawn_more_than_four_times_a_second():
     assert shown[-1] == 999
 
 
+def test_where_the_time_goes_is_said_of_the_whole_run():
+    shown = []
+    display = LineDisplay("t", 1000, Console(file=io.StringIO()))
+    display.show = shown.append
+    display.row(10, ROW)
+    display.row(20, {**ROW, "time/learning": 0.5, "time/evaluation": 8.0})
+    display.close()
+    assert [shown[-1][f"time/{phase}"] for phase in ("learning", "evaluation", "inference")] == [2.5, 8.0, 2.0]
+
+
 def test_lines_are_plain_and_end_with_the_last_row():
     file = io.StringIO()
     display = LineDisplay("t", 1000, Console(file=file, width=40))

@@ -45,12 +45,15 @@ class Display(ABC):
         self._first: Row = {}  # compiling is part of what it took, and says nothing about the speed of the others
         self._shown_at = 0.0
         self._shown: Row = {}
+        self._seconds = dict.fromkeys((f"time/{phase}" for phase in PHASES), 0.0)  # of the whole run so far
         self._lasting: Row = {}  # an evaluation, and what is not counted in every iteration, stays until the next one
 
     def row(self, step: int, row: Row) -> None:
         lasting = {headline.key for headline in self.headlines}
         self._lasting |= {key: value for key, value in row.items() if key.startswith("eval/") or key in lasting}
-        self._row = {"step": step, **self._lasting, **row}
+        for name in self._seconds:
+            self._seconds[name] += row.get(name) or 0.0
+        self._row = {"step": step, **self._lasting, **row, **self._seconds}
         self._first = self._first or self._row
         if step > self._first["step"]:
             self._row["time/left"] = time_left(self._row, self._first, self.total_steps)
