@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.port import pcg
-from shoal.vector.kernel.rewrite import Build
+from shoal.vector.kernel.build import Build
 from shoal.vector.kernel.source import SourceSet
 
 DRAWS = {

@@ -1,7 +1,6 @@
 """The live display: at most four times a second on a terminal, plain lines elsewhere, the last row always."""
 
 import io
-from pathlib import Path
 
 from rich.console import Console
 
@@ -46,6 +45,16 @@ def test_a_terminal_is_not_redrawn_more_than_four_times_a_second():
     display.close()
     assert len(shown) <= 3
     assert shown[-1] == 999
+
+
+def test_where_the_time_goes_is_said_of_the_whole_run():
+    shown = []
+    display = LineDisplay("t", 1000, Console(file=io.StringIO()))
+    display.show = shown.append
+    display.row(10, ROW)
+    display.row(20, {**ROW, "time/learning": 0.5, "time/evaluation": 8.0})
+    display.close()
+    assert [shown[-1][f"time/{phase}"] for phase in ("learning", "evaluation", "inference")] == [2.5, 8.0, 2.0]
 
 
 def test_lines_are_plain_and_end_with_the_last_row():
@@ -105,16 +114,3 @@ def test_headlines_and_the_phase_stand_beside_the_return():
     lines = file.getvalue().splitlines()
     assert all("games won 61.0%" in line for line in lines)
     assert "phase defending" in lines[0]
-
-
-def test_a_checkpoint_is_announced_once_and_again_only_as_the_best():
-    file = io.StringIO()
-    display = LineDisplay("t", 1000, Console(file=file))
-    for step, best in ((10, False), (10, True), (20, False), (20, False), (30, True)):
-        display.saved(Path(f"checkpoints/step_{step}"), best)
-    assert file.getvalue().splitlines() == [
-        "Saved checkpoints/step_10.",
-        "checkpoints/step_10 is the best so far.",
-        "Saved checkpoints/step_20.",
-        "Saved checkpoints/step_30, the best so far.",
-    ]

@@ -1,12 +1,15 @@
 """Evaluation: the same quota from every lane, seeds of its own, honest intervals."""
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.errors import ConfigError
+from shoal.options import Range
 from shoal.training.evaluate import bootstrap_interval, evaluate
+from shoal.vector.kernel import Kernel, KernelBatch, i32, record
 from tests.toy import Walk
 
 
@@ -67,3 +70,33 @@ def test_the_interval_repeats_and_does_not_depend_on_chunks():
     half = 1.96 * values.std() / np.sqrt(len(values))
     assert low == pytest.approx(values.mean() - half, abs=half / 4)
     assert high == pytest.approx(values.mean() + half, abs=half / 4)
+
+
+class Paid(Kernel):
+    """An episode is one step, which pays what was drawn."""
+
+    observation_space = gym.spaces.Box(0, 9, (1,), np.float32)
+    action_space = gym.spaces.Discrete(2)
+    state = record(t=i32)
+    params = {"gain": 1.0, "count": 2}
+
+    def reset(s, p, rng):
+        s.t = 0
+
+    def step(s, action, p, rng):
+        s.t += 1
+        return p.gain + p.count, True, False
+
+    def observe(s, p, out):
+        out[0] = s.t
+
+
+def test_an_evaluation_knows_what_each_episode_has_drawn():
+    lanes = KernelBatch(Paid(gain=Range("2..3"), count=Range("1..4")), 3, compiled=False)
+    result = evaluate(lanes, Still(), 10, seed=0)
+    gain, count = result.drawn["gain"], result.drawn["count"]
+    assert (gain.low, gain.high, count.low, count.high) == (2, 3, 1, 4)
+    assert np.allclose(result.returns, gain.values + count.values, atol=1e-6)
+    assert len(set(gain.values)) == 10
+    assert result.details()["drawn"]["count"]["values"] == count.values.tolist()
+    assert "drawn" not in evaluate(Walk(2), Still(), 2, seed=0).details()

@@ -23,7 +23,7 @@ disk, when it is first called with arguments of new types.
     def act(flat, outputs, allowed):
         mask(outputs, allowed)
 
-    act(flat, outputs, allowed)                           # "compiling ppo, once: 3.1 s" if it takes over a second
+    act(flat, outputs, allowed)                           # "compiling ppo, once" if it takes over a second
 
 `entry` costs 0.1 µs per call on top of Numba's own. Where that counts, or where several functions should be compiled
 together and be announced as one, `entry_points` gives Numba's own functions by name. It takes `inner` functions, either

@@ -152,16 +152,19 @@ def _counted() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _announced(name: str, after: float | None) -> Iterator[None]:
-    """Say that compiling takes a while, instead of looking hung: after this many seconds, or never (None)."""
+    """Say that compiling takes a while, instead of looking hung: after this many seconds, or never (None).
+
+    In whole lines: what catches the output of a program, as a live panel does, would break one that is begun and ended.
+    """
     if after is None or getattr(_announcing, "now", False):
         yield
         return
-    start, outcome = time.perf_counter(), "failed"
+    start, outcome = time.perf_counter(), f"compiling {name} failed"
     said = threading.Event()
 
     def say() -> None:
         said.set()
-        print(f"compiling {name}, once: ", end="", file=sys.stderr, flush=True)
+        print(f"compiling {name}, once", file=sys.stderr, flush=True)
 
     timer = threading.Timer(after, say)
     timer.daemon = True
@@ -169,7 +172,7 @@ def _announced(name: str, after: float | None) -> Iterator[None]:
     try:
         say() if after == 0.0 else timer.start()
         yield
-        outcome = f"{time.perf_counter() - start:.1f} s"
+        outcome = f"compiled {name} in {time.perf_counter() - start:.1f} s"
     finally:
         _announcing.now = False
         timer.cancel()

@@ -11,6 +11,7 @@ import numpy as np
 from shoal.reading import is_number, parse_json
 from shoal.report import sections as build
 from shoal.report.page import render_page
+from shoal.report.ranges import ranges_section
 from shoal.report.replay import read_replay, replay_section
 from shoal.report.sections import Section, load_sections
 from shoal.training.files import explained, read_table, replace_file
@@ -38,6 +39,7 @@ def write_report(run: Path) -> Path:
             _overview(rows, evaluations, read_headlines(run)),
             _curves(rows, names),
             _evaluation(evaluations, rows, names),
+            ranges_section(evaluations),
             _replays(run),
             _time(rows, system.get("cores")),
             _learner(rows, names),

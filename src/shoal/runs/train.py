@@ -20,7 +20,7 @@ from shoal.report.run_report import write_report
 from shoal.runs.num_envs import Source, check_memory, plan_measured
 from shoal.seeding import Seed, Stream
 from shoal.training.acting import Actor
-from shoal.training.checkpoint import Checkpoint, Checkpoints, fitting
+from shoal.training.checkpoint import UNREPORTED, Checkpoint, Checkpoints, fitting
 from shoal.training.command import command_line
 from shoal.training.config import AUTO, TrainConfig
 from shoal.training.display import Display, make_display
@@ -28,7 +28,7 @@ from shoal.training.evaluate import Evaluator
 from shoal.training.hooks import Hooks
 from shoal.training.interrupt import INTERRUPTED, Interruptible, Stopped
 from shoal.training.lab import lab_of
-from shoal.training.loop import UNREPORTED, Loop
+from shoal.training.loop import Loop
 from shoal.training.metrics import read_evaluations
 from shoal.training.opening import begin_from, make_agent, make_batch, make_hooks
 from shoal.training.own_network import name_network

@@ -34,6 +34,8 @@ FORMAT_OF_OLD = "shoal checkpoint 1"  # had the environments among the arrays, a
 ARRAYS, ENVIRONMENTS, META = "arrays.safetensors", "environments.safetensors", "meta.json"
 OF_ENVIRONMENTS = "batch."
 """How the names of arrays begin that belong to the environments."""
+UNREPORTED = "unreported"
+"""Under this name a checkpoint keeps what an iteration learned if its evaluation was still to come."""
 LINKS = ("latest", "best")
 KEEP = 3
 """Checkpoints that a run keeps, beside the best one."""

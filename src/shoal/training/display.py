@@ -45,13 +45,15 @@ class Display(ABC):
         self._first: Row = {}  # compiling is part of what it took, and says nothing about the speed of the others
         self._shown_at = 0.0
         self._shown: Row = {}
-        self._saved: Path | None = None
+        self._seconds = dict.fromkeys((f"time/{phase}" for phase in PHASES), 0.0)  # of the whole run so far
         self._lasting: Row = {}  # an evaluation, and what is not counted in every iteration, stays until the next one
 
     def row(self, step: int, row: Row) -> None:
         lasting = {headline.key for headline in self.headlines}
         self._lasting |= {key: value for key, value in row.items() if key.startswith("eval/") or key in lasting}
-        self._row = {"step": step, **self._lasting, **row}
+        for name in self._seconds:
+            self._seconds[name] += row.get(name) or 0.0
+        self._row = {"step": step, **self._lasting, **row, **self._seconds}
         self._first = self._first or self._row
         if step > self._first["step"]:
             self._row["time/left"] = time_left(self._row, self._first, self.total_steps)
@@ -67,13 +69,8 @@ class Display(ABC):
             self._shown = self._row
 
     def saved(self, checkpoint: Path, best: bool) -> None:
-        """A checkpoint is on disk; after its evaluation it is saved again, which is news only if it is the best."""
-        name = f"{checkpoint.parent.name}/{checkpoint.name}"
-        if checkpoint != self._saved:
-            self.say(f"Saved {name}{', the best so far' if best else ''}.")
-        elif best:
-            self.say(f"{name} is the best so far.")
-        self._saved = checkpoint
+        """A checkpoint is on disk."""
+        self.say(f"Saved {checkpoint.parent.name}/{checkpoint.name}{', the best so far' if best else ''}.")
 
     def say(self, sentence: str) -> None:
         """A sentence between the updates."""

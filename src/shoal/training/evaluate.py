@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from shoal.errors import ConfigError
 from shoal.seeding import Seed, Stream
 from shoal.training.acting import Actor
 from shoal.training.interrupt import Stopped
-from shoal.vector.batch import Batch
+from shoal.vector.batch import Batch, Drawn
 
 if TYPE_CHECKING:
     from shoal.agents.agent import Agent
@@ -35,6 +35,8 @@ class Evaluation:
     num_cut: int = 0
     """Episodes that had not ended after `max_steps`, and count as they were then."""
     max_steps: int = MAX_STEPS
+    drawn: dict[str, Drawn] = field(default_factory=dict)
+    """What parameters with a range were in each episode."""
 
     @property
     def warning(self) -> str | None:
@@ -62,6 +64,11 @@ class Evaluation:
             "mean_length": float(self.lengths.mean()),
         }
 
+    def details(self) -> dict[str, Any]:
+        """Every episode, as a JSON value."""
+        drawn = {name: {**d._asdict(), "values": d.values.tolist()} for name, d in self.drawn.items()}
+        return {"returns": self.returns.tolist(), **({"drawn": drawn} if drawn else {})}
+
 
 def evaluate(
     batch: Batch,
@@ -77,31 +84,36 @@ def evaluate(
     soon as `stopping()`.
     """
     quota, limit = EpisodeQuota(batch.num_envs, episodes), max_steps or episode_limit(batch)
-    kept: list[tuple[int, float, int]] = []
+    kept: list[tuple[int, float, int, list[float]]] = []
+    ranges = batch.drawn()
     num_cut = 0
     obs, info = batch.reset(seed=Seed(seed, Stream.EVALUATION))
     returns, lengths = np.zeros(batch.num_envs), np.zeros(batch.num_envs, int)
     while not quota.done:
         if stopping():
             raise Stopped
+        drawn = [parameter.values for parameter in batch.drawn().values()]  # before lanes that end begin anew
         obs, reward, terminated, truncated, info = batch.step(actor(obs, info))
         returns, lengths = returns + np.asarray(reward), lengths + 1
         ended = terminated | truncated
         over = ~ended & (lengths >= limit)
         if ended.any():
             for lane in np.flatnonzero(quota.counts(ended)):
-                kept.append((int(lane), float(info["episode"]["r"][lane]), int(info["episode"]["l"][lane])))
+                episode = info["episode"]
+                kept.append((int(lane), float(episode["r"][lane]), int(episode["l"][lane]), [v[lane] for v in drawn]))
             actor.forget(ended)
         if over.any():
             cut = np.flatnonzero(quota.counts(over))
-            kept += [(int(lane), float(returns[lane]), int(lengths[lane])) for lane in cut]
+            kept += [(int(lane), float(returns[lane]), int(lengths[lane]), [v[lane] for v in drawn]) for lane in cut]
             num_cut += len(cut)
             obs, info = batch.reset(options={"reset_mask": over})
             actor.forget(over)
         returns[ended | over] = lengths[ended | over] = 0
     kept.sort(key=lambda episode: episode[0])  # stable: episodes of a lane stay in order
-    _, all_returns, all_lengths = zip(*kept, strict=True)
-    return Evaluation(np.array(all_returns), np.array(all_lengths), num_cut, limit)
+    _, all_returns, all_lengths, all_drawn = zip(*kept, strict=True)
+    values = dict(zip(ranges, np.array(all_drawn).T, strict=True))  # [N] each
+    parameters = {name: parameter._replace(values=values[name]) for name, parameter in ranges.items()}
+    return Evaluation(np.array(all_returns), np.array(all_lengths), num_cut, limit, parameters)
 
 
 def episode_limit(batch: Batch) -> int:
@@ -158,7 +170,7 @@ class Evaluator:
             actor = Actor(self.agent)
             result = evaluate(self.batch, actor, config.eval_episodes, config.seed, config.eval_max_steps, stopping)
             summary = result.summary()
-            self.run.evaluation(step, {**summary, "returns": result.returns.tolist()})
+            self.run.evaluation(step, {**summary, **result.details()})
             if result.warning is not None:
                 self.run.say(result.warning)
             self.record(step, stopping)

@@ -20,6 +20,7 @@ from shoal.agents.rollout import Rollout
 from shoal.errors import ConfigError, LaneFault, StateError
 from shoal.options import Duration
 from shoal.seeding import Seed, Stream
+from shoal.training.checkpoint import UNREPORTED
 from shoal.training.collect import Clock, CpuClock, collect
 from shoal.training.config import TrainConfig
 from shoal.training.hooks import Hooks
@@ -28,10 +29,8 @@ from shoal.training.metrics import CPU_CORES
 from shoal.trees import copy_tree, index_tree, named_leaves
 from shoal.vector.batch import Batch
 
-UNREPORTED = "unreported"
-"""Under this name a checkpoint keeps what an iteration learned if its evaluation was still to come."""
 UNLOGGED = "unlogged"
-"""Likewise what was learned since the last row of metrics."""
+"""Under this name a checkpoint keeps what was learned since the last row of metrics."""
 EVALUATED = "eval/mean_reward"
 """The metric that an iteration has which was evaluated."""
 Tensors = dict[str, Any]  # numpy arrays and torch tensors by name, as a checkpoint keeps them

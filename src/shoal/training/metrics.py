@@ -213,7 +213,16 @@ def read_evaluations(run: Path) -> list[Row]:
         returns = row.get("returns") or []
         if not isinstance(returns, list) or not all(map(is_number, returns)):
             raise RunError(f"{path}, row {number}: returns must be a list of numbers.")
+        if not isinstance(row.get("drawn", {}), dict) or not all(map(_is_drawn, row.get("drawn", {}).values())):
+            raise RunError(f"{path}, row {number}: drawn must hold low, high and values, which are numbers, by name.")
     return rows
+
+
+def _is_drawn(parameter: object) -> bool:
+    values = parameter.get("values") if isinstance(parameter, dict) else None
+    if not isinstance(parameter, dict) or not isinstance(values, list):
+        return False
+    return all(map(is_number, [parameter.get("low"), parameter.get("high"), *values]))
 
 
 def _check_row(row: object, needed: Sequence[str], where: str) -> None:

@@ -33,7 +33,7 @@ import numpy as np
 from shoal.errors import ConfigError, RunError
 from shoal.platform import cpu_name, lock, num_cores, total_memory
 from shoal.reading import shortened
-from shoal.training.checkpoint import KEEP, LINKS, META, Checkpoint, Checkpoints
+from shoal.training.checkpoint import KEEP, LINKS, META, UNREPORTED, Checkpoint, Checkpoints
 from shoal.training.files import explained, read_json, read_record, read_table, replace_file
 from shoal.training.lab import Headline
 from shoal.training.metrics import EpisodeWindow, MetricsLog, Row
@@ -141,8 +141,9 @@ class Run:
         best_score = self.best_score if np.isfinite(self.best_score) else None
         book = Book(self._log.sync(), asdict(self._window.state()), self._iterations, self.elapsed, best_score)
         saved = self.checkpoints.save(step, tensors, {**meta, "run": asdict(book)}, best=best)
-        for listener in self.listeners:
-            listener.saved(saved, best)
+        if UNREPORTED not in meta:  # otherwise the same is saved again, and told of, when it has been evaluated
+            for listener in self.listeners:
+                listener.saved(saved, best)
         return saved
 
     def say(self, sentence: str) -> None:

@@ -51,6 +51,14 @@ State = dict[str, np.ndarray]
 Info = dict[str, Tree]
 
 
+class Drawn(NamedTuple):
+    """A parameter that every episode draws anew, and the values [B] that were drawn."""
+
+    low: float
+    high: float
+    values: np.ndarray
+
+
 class Step(NamedTuple):
     """Buffers that one step fills. Leading axis B, one row per lane; then S where lanes have seats."""
 
@@ -186,6 +194,10 @@ class Batch(VectorEnv):
     def pattern(self) -> Batch:
         """Lanes of this kind in this process, to ask and to change settings in: these, unless they are elsewhere."""
         return self
+
+    def drawn(self) -> dict[str, Drawn]:
+        """Parameters that every episode draws anew: where from, and what the running ones have drawn."""
+        return {}
 
     def get_settings(self) -> Any:
         """What was set since the lanes were made and is no part of their state, e.g. opponents; it can be pickled."""

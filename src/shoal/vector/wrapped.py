@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode
 from shoal.errors import ConfigError
 from shoal.seeding import LaneRng, Seeds
 from shoal.trees import Tree, assign_tree, copy_tree, index_tree
-from shoal.vector.batch import Array, Batch, Info, State, Step, check_autoreset_mode, episode_over
+from shoal.vector.batch import Array, Batch, Drawn, Info, State, Step, check_autoreset_mode, episode_over
 from shoal.vector.episodes import Episodes
 from shoal.vector.spaces import as_actions, check_action_range
 from shoal.vector.views import View
@@ -57,6 +57,10 @@ class WrappedBatch(Batch):
         frame = () if self._view is None else self._view.frame_shape
         kind = np.float32 if self._view is None else self._view.dtype
         self._frames = np.zeros((B, wrappers.frame_stack if self._view is not None else 0, *frame), kind)
+
+    def drawn(self) -> dict[str, Drawn]:
+        """What the lanes inside draw."""
+        return self.inner.drawn()
 
     # ------------------------------------------------------------------ the contract
 

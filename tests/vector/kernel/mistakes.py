@@ -281,7 +281,10 @@ BEFORE_COMPILING = {
     "a field without a name": ({"declare": "state = record(f32)"}, ["without a name", "record(x=f32"]),
     "params that are a list": ({"declare": "params = ['limit']"}, ["Toy.params", "dict"]),
     "a parameter that is no name": ({"declare": "params = {'max steps': 3, 'limit': 3}"}, ["'max steps'", "Rename"]),
-    "a parameter that is a number": ({"declare": "params = {1: 3.0, 'limit': 3}"}, ["Parameter 1", "Rename"]),
+    "a parameter that is a number": (
+        {"declare": "params = {1: 3.0, 'limit': 3}"},
+        ["1 is not a name", "Rename"],
+    ),
     "rows of different lengths": (
         {"declare": "params = {'limit': 20, 'moves': [[1], [2, 3]]}"},
         ["moves", "differ in length"],
@@ -292,10 +295,47 @@ BEFORE_COMPILING = {
     ),
     "survives that is a string": ({"declare": "survives = 'x'"}, ["Toy.survives", "('x',)"]),
     "survives what does not exist": ({"declare": "survives = ('best',)"}, ["Toy.survives", "fields of the state"]),
+    # what does nothing, what does not fit, what never ends
+    "a comparison as a line": ({"step": "s.alive == False"}, ["Toy.step", "`s.alive == False`", "write ="]),
+    "a function that is not called": ({"step": "rng.uniform"}, ["Toy.step", "does nothing", "to call, ()"]),
+    "plus plus": ({"step": "++s.t"}, ["Toy.step", "does nothing"]),
+    "too large, in a late branch": ({"step": "if s.t > 9999:\n    s.n = 300"}, ["s.n cannot hold 300", "-128 to 127"]),
+    "a fraction, in a late branch": ({"step": "if s.t > 9999:\n    s.x, s.t = 1.0, 1.5"}, ["s.t cannot hold 1.5"]),
+    "an index that is None": ({"observe": "out[None] = 1"}, ["Toy.observe", "whole number, not None"]),
+    "an index that is a string": ({"observe": "out['x'] = 1"}, ["Toy.observe", "whole number, not 'x'"]),
+    "an index of an array of the module": (
+        {"header": "MOVES = np.array([1, 2, 3])", "step": "if s.t > 9999:\n    s.x = MOVES[3]"},
+        ["Toy.step", "MOVES[3]", "size 3"],
+    ),
+    "a function that calls itself": (
+        {"header": "def fact(n):\n    return 1 if n < 2 else n * fact(n - 1)", "step": "s.x = fact(5)"},
+        ["fact", "leads back to itself", "loop"],
+    ),
+    "functions that call each other": (
+        {"header": "def a(n):\n    return b(n)\ndef b(n):\n    return a(n)", "step": "if s.t > 9999:\n    s.x = a(5)"},
+        ["leads back to itself", "loop"],
+    ),
+    "isinstance": ({"step": "if isinstance(s.x, float):\n    s.x = 1.0"}, ["isinstance() cannot be used"]),
+    "a row for a board": ({"step": "s.board[:] = (1, 2, 3, 4, 5)"}, ["Toy.step", "1 dimensions", "written to 2"]),
+    "a name that is no attribute": ({"declare": "state = record(**{'my field': f32})"}, ["'my field'", "Rename"]),
+    "a type of NumPy": ({"declare": "state = record(x=np.float32)"}, ["'x'", "Use f32"]),
+    "a size of zero": ({"declare": "state = record(x=f32[0])"}, ["f32[0]", "whole numbers"]),
+    "survives that is None": ({"declare": "survives = None"}, ["Toy.survives", "tuple of fields"]),
+    "metadata that is a number": ({"declare": "metadata = 3"}, ["Toy.metadata", "dict"]),
+    "a key that is a number": (
+        {"declare": "observation_space = gym.spaces.Dict({3: gym.spaces.Discrete(3)})"},
+        ["Toy.observation_space", "key 3", "Rename"],
+    ),
+    "a space without parts": ({"declare": "observation_space = gym.spaces.Tuple(())"}, ["no parts"]),
+    "a property": ({"more": "@property\ndef step(s):\n    return 0.0, False, False"}, ["a property", "`def`"]),
 }
 """Name: (lines to put in, words of the sentence); each is told before anything is compiled."""
 
 NOTES = {
+    "a function of lanes with seats": (
+        {"more": "def turn(s, p):\n    return 0"},
+        ["Toy.turn", "never called", "seats = 2"],
+    ),
     "reset forgets": (
         {
             "declare": "state = record(x=f32, t=i32, n=i8, count=u8, board=i8[5, 5], speed=f32[3], alive=b1, best=f32)",

@@ -55,7 +55,7 @@ def run(folder, step=STEP, observe=OBSERVE, increment=1):
 def test_second_process_does_not_compile_and_a_changed_helper_is_noticed(tmp_path):
     first = run(tmp_path)
     assert first.stdout.split() == ["1.0", "2.0", "3.0", "4.0", "5.0", "6.0"], first.stderr
-    assert "compiling toy, once: " in first.stderr
+    assert "compiling toy, once\n" in first.stderr
     second = run(tmp_path)
     assert second.stdout == first.stdout
     assert "compiling" not in second.stderr

@@ -2,6 +2,7 @@
 
 import importlib.util
 import itertools
+import re
 import sys
 import warnings
 
@@ -39,6 +40,7 @@ def test_a_mistake_is_one_sentence(parts, words, tmp_path):
         notes_about(load(tmp_path, program(**parts)))
     sentence = str(caught.value)
     assert "\n" not in sentence
+    assert re.search(r"toy\.py:\d+", sentence)
     for word in words:
         assert word in sentence
 

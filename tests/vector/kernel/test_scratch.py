@@ -4,7 +4,7 @@ import gymnasium as gym
 import numpy as np
 
 from shoal.vector.kernel import Kernel, KernelBatch, f64, i32, record
-from shoal.vector.kernel.rewrite import Build
+from shoal.vector.kernel.build import Build
 from shoal.vector.kernel.scratch import scratch
 from shoal.vector.kernel.source import SourceSet, compile_wrap
 

@@ -59,19 +59,22 @@ class _Written:
                         self._note_target(part, loops)
             elif isinstance(statement, ast.For):
                 steps = self._range_of(statement)
-                if steps is not None and isinstance(statement.target, ast.Name):
+                if steps is not None and isinstance(statement.target, ast.Name) and _runs_through(statement):
                     self.note(statement.body, {**loops, statement.target.id: steps})
             if any(isinstance(node, ast.Return | ast.Break | ast.Continue) for node in ast.walk(statement)):
                 return
 
     def _range_of(self, loop: ast.For) -> range | None:
         call = loop.iter
-        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range"):
+        if not isinstance(call, ast.Call) or not self._scope.calls_builtin(call, "range"):
             return None
         bounds = [self._scope.interval(argument) for argument in call.args]
         if any(bound is None or bound[0] != bound[1] for bound in bounds):
             return None
-        return range(*(bound[0] for bound in bounds if bound))
+        try:
+            return range(*(bound[0] for bound in bounds if bound))
+        except (TypeError, ValueError):  # no bounds, or a step of 0
+            return None
 
     def _note_target(self, target: ast.expr, loops: dict[str, range]) -> None:
         if isinstance(target, ast.Attribute):
@@ -109,3 +112,11 @@ class _Written:
         if place is None or place[0] != place[1]:
             return None
         return range(place[0] % size, place[0] % size + 1) if -size <= place[0] < size else None
+
+
+def _runs_through(loop: ast.For) -> bool:
+    """Whether every turn of a loop is made, with the number that the range gives it."""
+    nodes = [node for statement in loop.body for node in ast.walk(statement)]
+    leaves = any(isinstance(node, ast.Break | ast.Return) for node in nodes)
+    stored = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return not leaves and ast.unparse(loop.target) not in stored

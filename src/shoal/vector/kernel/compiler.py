@@ -22,6 +22,7 @@ from shoal.jit.cache import CachedModule
 from shoal.jit.digest import digest_of
 from shoal.jit.rng import Rng
 from shoal.vector.kernel.bound import bound_source
+from shoal.vector.kernel.build import Build
 from shoal.vector.kernel.driver import Shape, book_of, driver_source, size_of
 from shoal.vector.kernel.faults import KernelFault
 from shoal.vector.kernel.forms import leaf_spaces, packed_space, type_names
@@ -29,7 +30,6 @@ from shoal.vector.kernel.kernel import SEAT_FUNCTIONS, Kernel
 from shoal.vector.kernel.lane import Disjoint, fields_of, flatten, lane_maker, row_maker
 from shoal.vector.kernel.params import LaneParams
 from shoal.vector.kernel.reach import Reach, where
-from shoal.vector.kernel.rewrite import Build
 from shoal.vector.kernel.seats import seats_of
 from shoal.vector.kernel.source import SourceSet, compile_at_once, compile_wrap
 

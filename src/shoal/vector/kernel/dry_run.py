@@ -20,12 +20,13 @@ from shoal.errors import KernelError, nearest
 from shoal.jit.rng import Rng, seed_words
 from shoal.seeding import lane_keys
 from shoal.trees import Tree, leaf_paths, leaves, map_tree, subscripts
+from shoal.vector.kernel.build import Build
 from shoal.vector.kernel.compiler import author_functions, explain
+from shoal.vector.kernel.declared import declared
 from shoal.vector.kernel.forms import as_out, has_parts, pack_actions
-from shoal.vector.kernel.kernel import Kernel
+from shoal.vector.kernel.kernel import SEAT_FUNCTIONS, Kernel
 from shoal.vector.kernel.kinds import SIGNATURES
 from shoal.vector.kernel.reach import Reach, where
-from shoal.vector.kernel.rewrite import Build
 from shoal.vector.kernel.source import SourceSet
 from shoal.vector.spaces import empty_batch, num_actions
 
@@ -241,6 +242,12 @@ class _Trial:
     def _note_misspelt(self) -> None:
         """A function of the class with almost the name of one that a kernel may have, which nothing calls."""
         reached = {function.__name__ for function in Reach(self._kernel).functions()}
+        for name in SEAT_FUNCTIONS if not self._kernel.seats else ():
+            if name in vars(type(self._kernel)):
+                self._notes[f"seats {name}"] = (
+                    f"{declared(type(self._kernel), name)} is never called: only lanes with seats have it. "
+                    "Declare seats = 2, or how many there are."
+                )
         for name, member in vars(type(self._kernel)).items():
             if not isinstance(member, types.FunctionType) or name in (*SIGNATURES, *reached) or name.startswith("__"):
                 continue

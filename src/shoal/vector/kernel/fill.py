@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numba.core import types
+from numba.core.errors import TypingError
 from numba.extending import intrinsic, overload
 from numba.np.arrayobj import make_array
 
@@ -18,12 +19,16 @@ from shoal.vector.kernel import numbers
 from shoal.vector.kernel.faults import KernelFault
 from shoal.vector.kernel.lane import flatten
 
+_OTHER_DIMENSIONS = "{} dimensions of numbers are written to {}; write a loop"
+
 
 def filler(fit: Callable[[Any, Any], Any]) -> Callable[[Any, Any], None]:
     """`fill(target, value)` as Python, where `fit` says how a number is stored."""
 
     def fill(target: Any, value: Any) -> None:
         many = isinstance(value, np.ndarray | tuple)
+        if many and np.ndim(value) != np.ndim(target):
+            raise KernelFault(_OTHER_DIMENSIONS.format(np.ndim(value), np.ndim(target)))
         if many and len(value) != len(target):
             raise KernelFault(f"{len(value)} numbers are written to an array of {len(target)}")
         source = value.copy() if isinstance(value, np.ndarray) else value
@@ -56,14 +61,16 @@ def _begins_after(typing_context, one, other):
 
 @overload(fill)
 def _fill_compiled(target, value):
+    many = isinstance(value, types.Array | types.BaseTuple)
+    if many and getattr(value, "ndim", 1) != target.ndim:
+        raise TypingError("kernel: " + _OTHER_DIMENSIONS.format(getattr(value, "ndim", 1), target.ndim))
     if isinstance(value, types.UniTuple):
         return _copy_numbers
-    if isinstance(value, types.Array) and value.ndim == target.ndim:
-        if target.dtype != value.dtype:  # then they are not parts of one array
-            return _copy_numbers if target.ndim == 1 else None
+    if isinstance(value, types.Array):
+        is_other = target.dtype != value.dtype  # then they are not parts of one array
         if target.ndim == 1:
-            return _copy_row
-        return _copy_whole if target.layout == value.layout == "C" else None
+            return _copy_numbers if is_other else _copy_row
+        return _copy_rows if is_other or "A" in (target.layout, value.layout) else _copy_whole
     if isinstance(value, types.Number | types.Boolean):
         return _fill_row if target.layout == "C" else _fill_part
     return None
@@ -85,6 +92,17 @@ def _copy_row(target, value):
     else:
         for k in range(len(target)):
             target[k] = value[k]
+
+
+def _copy_rows(target, value):
+    if len(value) != len(target):
+        raise KernelFault("index")
+    if _begins_after(target, value):  # type: ignore[call-arg]
+        for k in range(len(target)):
+            fill(target[len(target) - 1 - k], value[len(target) - 1 - k])
+    else:
+        for k in range(len(target)):
+            fill(target[k], value[k])
 
 
 def _copy_whole(target, value):

@@ -102,10 +102,10 @@ class _Flow:
 
     def _runs(self, iterable: ast.expr) -> bool:
         """Whether a loop over this runs at least once: over an array, a tuple, or a range of known length."""
-        if not (isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name)):
+        if not isinstance(iterable, ast.Call):
             return self._scope.kind(iterable) is not None or isinstance(iterable, ast.Tuple)
         bounds = [self._scope.interval(argument) for argument in iterable.args]
-        if iterable.func.id != "range" or not bounds or any(bound is None for bound in bounds):
+        if not self._scope.calls_builtin(iterable, "range") or not bounds or any(bound is None for bound in bounds):
             return False
         low, high = (None, bounds[0]) if len(bounds) == 1 else bounds[:2]
         return len(bounds) <= 2 and high is not None and high[0] > (low[1] if low else 0)

@@ -38,9 +38,12 @@ def as_out(tree: Tree) -> Any:
 
 def leaf_spaces(space: gym.Space) -> list[gym.Space]:
     """The spaces with arrays in order; `KernelError` for a key that cannot be an attribute."""
+    if has_parts(space) and not _parts(space):
+        raise KernelError(f"A kernel cannot have {space}, which has no parts. Use a Box, or give it one.")
     if isinstance(space, gym.spaces.Dict):
         for key in space:
-            if not key.isidentifier() or key in ("count", "index", "view"):  # methods of tuples and of Numba's values
+            taken = ("count", "index", "view")  # methods of tuples and of Numba's values
+            if not isinstance(key, str) or not key.isidentifier() or key in taken:
                 raise KernelError(f"The key {key!r} of {space} is not a name that `.{key}` could use. Rename it.")
         return [leaf for sub in space.values() for leaf in leaf_spaces(sub)]
     if isinstance(space, gym.spaces.Tuple):

@@ -11,6 +11,8 @@ import numpy as np
 
 from shoal.errors import ConfigError, KernelError, unknown_name
 from shoal.options import Range
+from shoal.vector.kernel.declared import declared
+from shoal.vector.kernel.forms import leaf_spaces
 from shoal.vector.seats import seated
 
 SEAT_FUNCTIONS = ("pay", "turn", "present")
@@ -152,19 +154,22 @@ class Kernel:
     def _check_declaration(self) -> None:
         for attribute in ("observation_space", "action_space", "state"):
             if not hasattr(self, attribute):
-                raise KernelError(
-                    f"{self.name} declares no {attribute!r}. A kernel needs spaces, state, and functions."
-                )
+                raise KernelError(f"{self._at(attribute)} is missing. A kernel needs spaces, state, and functions.")
             if attribute != "state" and not isinstance(getattr(self, attribute), gym.Space):
                 raise KernelError(
-                    f"{self.name}.{attribute} is {getattr(self, attribute)!r}, not a space. Use gymnasium.spaces, e.g. "
+                    f"{self._at(attribute)} is {getattr(self, attribute)!r}, not a space. Use gymnasium.spaces, e.g. "
                     "Box(0, 1, (3,), np.float32) or Discrete(4)."
                 )
+            if attribute != "state":
+                try:
+                    leaf_spaces(getattr(self, attribute))
+                except KernelError as error:
+                    raise KernelError(f"{self._at(attribute)}: {error}") from None
         for function in ("reset", "step", "observe"):
             if self.function(function) is None:
-                raise KernelError(f"{self.name} has no function {function!r}. A kernel needs reset, step and observe.")
+                raise KernelError(f"{self._at(function)} is missing. A kernel needs reset, step and observe.")
         if isinstance(self.seats, bool) or not isinstance(self.seats, int) or self.seats < 0:
-            raise KernelError(f"{self.name}.seats is {self.seats!r}. It must be a whole number of at least 1.")
+            raise KernelError(f"{self._at('seats')} is {self.seats!r}. It must be a whole number of at least 1.")
         if self.bots and ("seat" not in (self.state.names or ()) or self.state["seat"].shape != (self.seats,)):
             raise KernelError(
                 f"{self.name} has bots, so its state needs a field seat=i8[{self.seats}]: who plays where."
@@ -177,26 +182,38 @@ class Kernel:
                     f"{self.name} has an info {name!r}, which lanes with seats have of their own. Rename it."
                 )
         if (self.info is None) != (self.function("inform") is None):
-            raise KernelError(f"{self.name} needs both `info = record(...)` and `inform(s, p, out)`, or neither.")
+            there = self._at("inform" if self.info is None else "info")
+            raise KernelError(f"{there}: a kernel has both `info = record(...)` and `inform(s, p, out)`, or neither.")
         for attribute in ("state", "info"):
-            declared = getattr(self, attribute)
-            if (attribute == "state" or declared is not None) and not is_record(declared):
-                raise KernelError(f"{self.name}.{attribute} is {declared!r}. Declare it as record(name=type, ...).")
-        for name in (self.survives,) if isinstance(self.survives, str) else self.survives:
-            if isinstance(self.survives, str) or name not in (self.state.names or ()):
-                raise KernelError(
-                    f"{self.name}.survives is {self.survives!r}; it must be a tuple of fields of the state, "
-                    f"e.g. ({next(iter(self.state.names or ()))!r},)."
-                )
+            given = getattr(self, attribute)
+            if (attribute == "state" or given is not None) and not is_record(given):
+                raise KernelError(f"{self._at(attribute)} is {given!r}. Declare it as record(name=type, ...).")
+        fields = self.state.names or ()
+        if not isinstance(self.survives, tuple | list) or not set(self.survives) <= set(fields):
+            raise KernelError(
+                f"{self._at('survives')} is {self.survives!r}; it must be a tuple of fields of the state, "
+                f"e.g. ({next(iter(fields))!r},)."
+            )
+        if not isinstance(self.metadata, Mapping):
+            raise KernelError(f"{self._at('metadata')} is {self.metadata!r}. It must be a dict.")
+
+    def _at(self, attribute: str) -> str:
+        return declared(type(self), attribute)
 
     def _check_parameters(self, params: object) -> None:
         if not isinstance(params, Mapping):
-            raise KernelError(f"{self.name}.params is {params!r}. It must be a dict of names and values.")
-        for name in params:
+            raise KernelError(f"{self._at('params')} is {params!r}. It must be a dict of names and values.")
+        for name, default in params.items():
             if not isinstance(name, str) or not name.isidentifier():
-                raise KernelError(f"Parameter {name!r} is not a name that `p.{name}` could use. Rename it.")
+                raise KernelError(f"{self._at('params')}: {name!r} is not a name that `p.{name}` could use. Rename it.")
             if keyword.iskeyword(name) or hasattr(np.record, name):
-                raise KernelError(f"Parameter {name!r} would hide a name of NumPy's records. Choose another name.")
+                raise KernelError(
+                    f"{self._at('params')}: {name!r} would hide a name of NumPy's records. Choose another name."
+                )
+            try:
+                like(name, default, default)
+            except KernelError as error:
+                raise KernelError(f"{self._at('params')}: {error}") from None
 
 
 def is_record(declared: object) -> bool:

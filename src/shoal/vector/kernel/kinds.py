@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import gymnasium as gym
@@ -21,9 +21,10 @@ from shoal.vector.spaces import num_actions
 
 @dataclass(frozen=True)
 class Number:
-    """A single number that lives in a record."""
+    """A single number that lives in a record, stored as `dtype` if that is known."""
 
     constant: bool = False
+    dtype: np.dtype | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -102,9 +103,9 @@ def of_dtype(dtype: np.dtype, what: str) -> Fields:
     """The kind of a record."""
     members: dict[str, Kind] = {}
     for name in dtype.names or ():
-        field = dtype[name]
-        inner = of_dtype(field.base, f"{what}.{name}") if field.base.names else None
-        members[name] = Cells(field.shape, inner) if field.shape else inner or Number()
+        stored = dtype[name]
+        inner = of_dtype(stored.base, f"{what}.{name}") if stored.base.names else None
+        members[name] = Cells(stored.shape, inner) if stored.shape else inner or Number(dtype=stored)
     return Fields(what, members)
 
 
@@ -133,10 +134,16 @@ class Scope:
             if kind is not None and not isinstance(kind, Number):
                 self.names[name] = kind
 
+    def calls_builtin(self, node: ast.AST, *names: str) -> bool:
+        """Whether this is a call of one of these builtins, and not of a function of the author's with its name."""
+        named = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+        return named in names and not callable(self._lookup(named))
+
     def kind(self, node: ast.expr) -> Kind:
         """What an expression is."""
         if isinstance(node, ast.Name):
-            return self.names.get(node.id)
+            value = None if node.id in self.names else self._lookup(node.id)
+            return Cells(value.shape, constant=True) if isinstance(value, np.ndarray) else self.names.get(node.id)
         if isinstance(node, ast.Attribute):
             base = self.kind(node.value)
             return base.members.get(node.attr) if isinstance(base, Fields) else None
@@ -220,7 +227,7 @@ class Scope:
         return None
 
     def _of_call(self, node: ast.Call) -> tuple[int, int] | None:
-        if isinstance(node.func, ast.Name) and node.func.id == "len" and len(node.args) == 1:
+        if self.calls_builtin(node, "len") and len(node.args) == 1:
             cells = self.kind(node.args[0])
             return (cells.shape[0], cells.shape[0]) if isinstance(cells, Cells) else None
         if isinstance(node.func, ast.Attribute) and node.func.attr == "integers" and len(node.args) == 1:
@@ -270,14 +277,25 @@ def _loop_ranges(definition: ast.FunctionDef, scope: Scope) -> Iterator[tuple[st
         if not isinstance(node, ast.For) or not isinstance(node.target, ast.Name):
             continue
         call, name = node.iter, node.target.id
-        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range"):
+        if not isinstance(call, ast.Call) or not scope.calls_builtin(call, "range"):
             continue
-        bounds = [scope.interval(argument) for argument in call.args]
-        if not 0 < len(bounds) <= 2 or any(bound is None for bound in bounds):
+        span = _span([scope.interval(argument) for argument in call.args])
+        if span is None:
             continue
-        low = bounds[0][0] if len(bounds) == 2 else 0  # type: ignore[index]
-        spans.setdefault(name, []).append((low, bounds[-1][1] - 1))  # type: ignore[index]
+        spans.setdefault(name, []).append(span)
         loops[name] = loops.get(name, 0) + 1
     for name, known in spans.items():
         if counts[name] == loops[name] and name not in arguments:
             yield name, (min(low for low, _ in known), max(high for _, high in known))
+
+
+def _span(bounds: list[tuple[int, int] | None]) -> tuple[int, int] | None:
+    """The smallest and largest number of `range(...)`, given those of each of its arguments."""
+    known = [bound for bound in bounds if bound is not None]
+    if len(known) < len(bounds) or not 0 < len(known) <= 3:
+        return None
+    start, stop = ((0, 0), known[0]) if len(known) == 1 else known[:2]
+    step = known[2] if len(known) == 3 else (1, 1)
+    if step[0] > 0:
+        return start[0], stop[1] - 1
+    return (stop[0] + 1, start[1]) if step[1] < 0 else None

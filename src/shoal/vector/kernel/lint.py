@@ -48,7 +48,7 @@ _REFUSED: dict[type[ast.AST], str] = {
     ast.MatMult: "`@` cannot be used in a kernel: it works with single numbers. Write the loops",
 }
 _BUILTINS = {
-    "abs", "all", "any", "bool", "divmod", "enumerate", "float", "int", "isinstance", "len", "max", "min", "pow",
+    "abs", "all", "any", "bool", "divmod", "enumerate", "float", "int", "len", "max", "min", "pow",
     "print", "range", "round", "sum", "super", "zip",
 }  # fmt: skip
 
@@ -111,6 +111,8 @@ def _refused(definition: ast.FunctionDef) -> Iterator[Finding]:
                 line,
                 "None cannot be used in a kernel: it works with numbers. Let one of them stand for nothing, e.g. -1.",
             )
+        if isinstance(node, ast.Expr) and not isinstance(node.value, ast.Call | ast.Constant | ast.Yield | ast.Await):
+            yield line, f"`{ast.unparse(node)}` does nothing with what it computes. To assign, write =; to call, ()."
         if isinstance(node, ast.Is | ast.IsNot):
             yield line, "`is` compares objects, and a kernel has only numbers. Write == or !=."
         if isinstance(node, ast.While) and _never_ends(node):
@@ -138,9 +140,6 @@ def _strings_that_only_tell(definition: ast.FunctionDef) -> set[int]:
             told.append(node.slice)
         elif isinstance(node, ast.Assert) and node.msg is not None:
             told.append(node.msg)
-        elif isinstance(node, ast.arg | ast.FunctionDef | ast.AnnAssign):  # annotations are for readers
-            annotation = node.returns if isinstance(node, ast.FunctionDef) else node.annotation
-            told += ast.walk(annotation) if annotation is not None else []
     return set(map(id, told))
 
 
@@ -223,6 +222,8 @@ class _Uses(ast.NodeVisitor):
     def visit_Assign(self, node: ast.Assign) -> None:
         self.generic_visit(node)
         for target in node.targets:
+            for part, value in _pairs(target, node.value):
+                self._check_fit(part, value)
             if not isinstance(target, ast.Attribute | ast.Subscript):
                 continue
             kind, value = self._scope.kind(target), self._scope.kind(node.value)
@@ -234,6 +235,19 @@ class _Uses(ast.NodeVisitor):
             if isinstance(kind, Number) and (is_none or isinstance(node.value, ast.Tuple) or isinstance(value, Cells)):
                 what = f"an array of shape {value.shape}" if isinstance(value, Cells) else ast.unparse(node.value)
                 self._say(node, f"{ast.unparse(target)} is a single number and cannot hold {what}.")
+
+    def _check_fit(self, target: ast.expr, value: ast.expr) -> None:
+        """A constant that the field cannot hold, in branches that no trial reaches too."""
+        kind = self._scope.kind(target)
+        dtype = kind.dtype if isinstance(kind, Number) else None
+        number = _constant(value)
+        if number is None or dtype is None or dtype.kind not in "iu" or dtype.itemsize == 8:
+            return
+        low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+        if number != int(number) or not low <= number <= high:
+            self._say(
+                target, f"{ast.unparse(target)} cannot hold {number}: it is a whole number from {low:,} to {high:,}."
+            )
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> None:
         self.generic_visit(node)
@@ -286,8 +300,8 @@ class _Uses(ast.NodeVisitor):
                 self._say(
                     node, f"{ast.unparse(node)}: index {index} is out of bounds for axis {axis} with size {size}."
                 )
-            if isinstance(part, ast.Constant) and isinstance(part.value, float):
-                self._say(node, f"{ast.unparse(node)}: an index must be a whole number, not {part.value}.")
+            if isinstance(part, ast.Constant) and not isinstance(part.value, int):
+                self._say(node, f"{ast.unparse(node)}: an index must be a whole number, not {part.value!r}.")
 
     def visit_Name(self, node: ast.Name) -> None:
         kind = self._scope.names.get(node.id)
@@ -331,6 +345,20 @@ def _reorders(target: ast.expr, value: ast.expr) -> bool:
         return False
     steps = [part.step for side in (target, value) for part in ast.walk(side.slice) if isinstance(part, ast.Slice)]
     return any(step is not None for step in steps) and ast.unparse(target.value) == ast.unparse(value.value)
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """What is written to what."""
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        return list(zip(target.elts, value.elts, strict=True))
+    return [(target, value)]
+
+
+def _constant(node: ast.expr) -> int | float | None:
+    """The finite number that stands here, if it is one."""
+    sign, inner = (-1, node.operand) if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else (1, node)
+    value = inner.value if isinstance(inner, ast.Constant) else None
+    return sign * value if type(value) in (int, float) and abs(value) < float("inf") else None  # type: ignore
 
 
 def _root(node: ast.expr) -> str | None:

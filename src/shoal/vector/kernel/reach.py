@@ -204,7 +204,7 @@ def _check_calls(definition: ast.FunctionDef, names: dict[str, Any]) -> None:
             inspect.signature(callee).bind(*node.args, **{str(k.arg): k.value for k in node.keywords})
         except TypeError as error:
             raise Mistake(
-                node.lineno, f"{callee.__name__}{inspect.signature(callee)} is called with {error}."
+                node.lineno, f"{callee.__name__}{inspect.signature(callee)} cannot be called like this: {error}."
             ) from None
 
 
@@ -215,7 +215,10 @@ def _names_read(definition: ast.FunctionDef) -> set[str]:
 def _definition(function: Callable) -> ast.FunctionDef:
     """The function's definition as a tree whose line numbers are those of its file."""
     if not isinstance(function, types.FunctionType):
-        raise KernelError(f"{function!r} is not a plain function. Kernels are made of functions written with `def`.")
+        code = getattr(getattr(function, "__wrapped__", None) or getattr(function, "fget", None), "__code__", None)
+        spot = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
+        kind = type(function).__name__
+        raise KernelError(f"{function!r}{spot} is a {kind}. Kernels are made of plain functions written with `def`.")
     if hasattr(function, "__wrapped__"):
         raise KernelError(f"{where(function.__wrapped__)} has a decorator, which compiled code would leave out.")
     if function.__name__ == "<lambda>":
@@ -232,4 +235,33 @@ def _definition(function: Callable) -> ast.FunctionDef:
     if not isinstance(definition, ast.FunctionDef):
         raise KernelError(f"{where(function)} is not a plain function written with `def`.")
     definition.decorator_list = []
-    return definition
+    return _Plain().visit(definition)
+
+
+class _Plain(ast.NodeTransformer):
+    """Without annotations, which are for readers, and with `reversed(range(a, b))` as the range that it is."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.returns = None
+        return self.generic_visit(node)
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        node.annotation = None
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        plain = ast.Pass() if node.value is None else ast.Assign([node.target], node.value)
+        return ast.copy_location(plain, node)
+
+    def visit_For(self, node: ast.For) -> ast.AST:
+        self.generic_visit(node)
+        outer = node.iter
+        if not (isinstance(outer, ast.Call) and ast.unparse(outer.func) == "reversed" and len(outer.args) == 1):
+            return node
+        inner = outer.args[0]
+        if isinstance(inner, ast.Call) and ast.unparse(inner.func) == "range" and 0 < len(inner.args) <= 2:
+            low, high = [ast.Constant(0), *inner.args][-2:]
+            one = ast.Constant(1)
+            backwards = [ast.BinOp(high, ast.Sub(), one), ast.BinOp(low, ast.Sub(), one), ast.Constant(-1)]
+            node.iter = ast.fix_missing_locations(ast.copy_location(ast.Call(inner.func, backwards, []), outer))
+        return node

@@ -7,10 +7,19 @@ when it is stored (see `source.py` for why).
 from __future__ import annotations
 
 import keyword
+import sys
 
 import numpy as np
 
 from shoal.errors import ConfigError
+
+
+def _here() -> str:
+    """`toy.py:12`: the author's line."""
+    frame = sys._getframe(1)
+    while frame.f_code.co_filename == __file__ and frame.f_back is not None:
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
 class Field:
@@ -24,13 +33,14 @@ class Field:
         sizes = shape if isinstance(shape, tuple) else (shape,)
         if self.shape or not all(isinstance(n, int) and n > 0 for n in sizes):
             raise ConfigError(
-                f"{self}[{shape}] is not a field. Give the sizes once, as whole numbers above 0: f32[2, 3]."
+                f"{_here()}: {self}[{shape!r}] is not a field. Give the sizes once, as whole numbers: f32[2, 3]."
             )
         return Field(self.dtype.type, sizes)
 
     def __call__(self, *given: object) -> Field:
         """Not a function, though it looks like one of NumPy's types."""
-        raise ConfigError(f"{self}({', '.join(map(str, given))}) is not a field. Give sizes in brackets: {self}[4].")
+        call = f"{self}({', '.join(map(str, given))})"
+        raise ConfigError(f"{_here()}: {call} is not a field. Give sizes in brackets: {self}[4].")
 
     def __repr__(self) -> str:
         bits = 1 if self.dtype == np.bool_ else 8 * self.dtype.itemsize
@@ -46,12 +56,17 @@ b1 = Field(np.bool_)
 def record(*unnamed: object, **fields: Field) -> np.dtype:
     """The dtype of one lane's record, C layout with natural alignment."""
     if unnamed:
-        raise ConfigError(f"record() got {unnamed[0]!r} without a name. Name every field: record(x=f32, t=i32).")
+        raise ConfigError(
+            f"{_here()}: record() got {unnamed[0]!r} without a name. Name every field: record(x=f32, t=i32)."
+        )
     if not fields:
-        raise ConfigError("record() needs at least one field, e.g. record(x=f32, t=i32).")
+        raise ConfigError(f"{_here()}: record() needs at least one field, e.g. record(x=f32, t=i32).")
     for name, field in fields.items():
         if not isinstance(field, Field):
-            raise ConfigError(f"Field {name!r} is {field!r}. Use f32, f64, i8 to i64, u8 to u64, b1, or f32[n].")
+            types = "f32, f64, i8 to i64, u8 to u64, b1, or f32[n]"
+            raise ConfigError(f"{_here()}: field {name!r} is {field!r}. Use {types}.")
+        if not name.isidentifier():
+            raise ConfigError(f"{_here()}: field {name!r} is not a name that `s.{name}` could use. Rename it.")
         if keyword.iskeyword(name) or hasattr(np.record, name):
-            raise ConfigError(f"Field {name!r} would hide a name of NumPy's records. Choose another name.")
+            raise ConfigError(f"{_here()}: field {name!r} would hide a name of NumPy's records. Choose another name.")
     return np.dtype([(name, field.dtype, field.shape) for name, field in fields.items()], align=True)

@@ -25,12 +25,13 @@ from numba.core.dispatcher import Dispatcher
 
 from shoal.errors import KernelError
 from shoal.jit import LEAN, inner
+from shoal.vector.kernel.build import Build
 from shoal.vector.kernel.fill import fill
 from shoal.vector.kernel.forms import type_names
 from shoal.vector.kernel.kernel import Kernel
 from shoal.vector.kernel.numbers import MATH, as_python, widen
 from shoal.vector.kernel.reach import Reach, lookup, where
-from shoal.vector.kernel.rewrite import Build, Rewriter
+from shoal.vector.kernel.rewrite import Rewriter
 from shoal.vector.kernel.scratch import scratch
 
 LARGEST_CONSTANT = 2**16  # bytes of a global table: what is larger takes long to compile
@@ -53,6 +54,7 @@ class SourceSet:
         self._rules["_k_clear"] = fill if build.compiled else self._clear
         self._reach = Reach(kernel)
         self._done: dict[Any, Callable] = {}
+        self._open: list[Callable] = []  # functions whose callees are being added
         self.files: set[str] = set()
 
     def add(self, function: Callable) -> Callable:
@@ -77,9 +79,11 @@ class SourceSet:
         rewritten.__qualname__ = function.__qualname__
         rewritten.__defaults__ = function.__defaults__
         wrap = compile_at_once if self._build.compiled and self._reach.role(function) is not None else self._wrap
-        self._done[function] = wrap(rewritten)  # before its callees, which may call it
+        self._done[function] = wrap(rewritten)
+        self._open.append(function)
         for name, value in sorted(names.items()):
             namespace[name] = self._bind(function, name, value, definition)
+        self._open.pop()
         return self._done[function]
 
     @contextlib.contextmanager
@@ -99,6 +103,11 @@ class SourceSet:
         """What `name` becomes in the copy of `function`."""
         if value is scratch:  # written for Python and for Numba already: there is nothing to rewrite
             return value
+        if isinstance(value, types.FunctionType) and value in self._open:
+            raise KernelError(
+                f"{_place(function, name, definition)} calls {name}, which leads back to itself: "
+                "compiled code has little room for that. Write a loop."
+            )
         if isinstance(value, types.FunctionType | Dispatcher):
             return self.add(value)
         if isinstance(value, types.ModuleType):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.jit import entry_points
-from shoal.vector.kernel.batch import Crew
+from shoal.vector.crew import Crew
 from shoal.worlds.kg.lanes.data.knowledge import KnowledgeBase
 from shoal.worlds.kg.lanes.data.parse import parse_rule
 from shoal.worlds.kg.lanes.data.vocabulary import Vocabulary

@@ -1,0 +1,167 @@
+"""Expressions of an author's function, rewritten: numbers that are read, operators, calls (see `rewrite.py`)."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from typing import Any
+
+import numpy as np
+
+from shoal.vector.kernel import checks, numbers
+from shoal.vector.kernel.build import Build
+from shoal.vector.kernel.kinds import Cells, Scope
+from shoal.vector.kernel.syntax import call, copied, has_slice, is_nonzero, is_plain_test
+
+
+class Expressions(ast.NodeTransformer):
+    """Rewrites what one function reads and computes."""
+
+    def __init__(
+        self, build: Build, scope: Scope, modules: dict[str, Any], site: tuple[str, int], is_step: bool
+    ) -> None:
+        """`modules` are the modules that the function names; `site` its qualified name and first line."""
+        self._build = build
+        self._scope = scope
+        self._modules = modules
+        self._site = site
+        self._is_step = is_step
+        self._temporaries = 0
+
+    # ------------------------------------------------------------------ what is read
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        if type(node.value) is int and node.value > numbers.HIGHEST:
+            return ast.copy_location(ast.Constant(numbers.wrap(node.value)), node)
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        is_module = isinstance(node.value, ast.Name) and node.value.id in self._modules
+        node.value = self._visit_base(node.value)
+        return node if is_module or not isinstance(node.ctx, ast.Load) else call("widen", node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        inner = self._visit_element(node)
+        return call("widen", inner) if isinstance(node.ctx, ast.Load) else inner
+
+    def _visit_element(self, node: ast.Subscript) -> ast.expr:
+        is_safe = not self._build.checked or self._scope.is_inside(node.value, node.slice) or has_slice(node.slice)
+        if isinstance(node.slice, ast.Constant) and not isinstance(self._scope.kind(node.value), Cells):
+            is_safe = True  # a part of a tuple, which may be of several types: its index must stay a constant
+        node.value = self._visit_base(node.value)
+        node.slice = self.visit(node.slice)
+        if not is_safe and isinstance(node.ctx, ast.Load):
+            node.slice = call("at", copied(node.value), node.slice)
+        return node
+
+    def _visit_base(self, node: ast.expr) -> ast.expr:
+        """What stands before a dot or a bracket is a record, a module or an array: nothing to widen itself."""
+        if isinstance(node, ast.Attribute):
+            node.value = self._visit_base(node.value)
+            return node
+        if isinstance(node, ast.Subscript):
+            return self._visit_element(node)
+        return self.visit(node)
+
+    # ------------------------------------------------------------------ operators and calls
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        node.left, node.right = self.visit(node.left), self.visit(node.right)
+        return self._operation(node.op, node.left, node.right, node)
+
+    def _operation(self, op: ast.operator, left: ast.expr, right: ast.expr, at: ast.AST) -> ast.expr:
+        name = type(op).__name__
+        if name == "Pow" and isinstance(right, ast.Constant) and right.value in (2, 3, 0.5):
+            if right.value == 0.5:  # C's pow may round otherwise, and LLVM makes this of it
+                return ast.copy_location(call("sqrt", left), at)
+            return ast.copy_location(call("square" if right.value == 2 else "cube", left), at)
+        is_call = name in ("Pow", "LShift", "RShift")
+        is_call |= not self._build.compiled and name in numbers.PYTHON_OPERATORS
+        is_call |= self._build.checked and name in checks.CHECKED_OPERATORS and not is_nonzero(right)
+        if is_call:
+            return ast.copy_location(call(name, left, right), at)
+        return ast.copy_location(ast.BinOp(left, op, right), at)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        node.operand = self.visit(node.operand)
+        if isinstance(node.op, ast.Invert):
+            return ast.copy_location(call("invert", node.operand), node)
+        if isinstance(node.op, ast.USub) and not self._build.compiled and not isinstance(node.operand, ast.Constant):
+            return ast.copy_location(call("USub", node.operand), node)
+        return node
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        """`a < b and c < d` without a jump where nothing is lost by computing both: a loop then vectorises."""
+        is_plain = self._build.compiled and all(map(is_plain_test, node.values))
+        self.generic_visit(node)
+        if not is_plain:
+            return node
+        op = ast.BitAnd() if isinstance(node.op, ast.And) else ast.BitOr()
+        return functools.reduce(lambda a, b: ast.copy_location(ast.BinOp(a, op, b), node), node.values)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        is_plain = self._build.compiled and len(node.ops) > 1 and is_plain_test(node)
+        self.generic_visit(node)
+        if not is_plain:
+            return node
+        sides = [node.left, *node.comparators]
+        pairs: list[ast.expr] = [
+            ast.copy_location(ast.Compare(left, [op], [right]), node)
+            for left, op, right in zip(sides, node.ops, sides[1:], strict=False)
+        ]
+        return functools.reduce(lambda a, b: ast.copy_location(ast.BinOp(a, ast.BitAnd(), b), node), pairs)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        array = self._array_method(node)
+        if array is not None:
+            return ast.copy_location(call(*array), node)
+        name = ast.unparse(node.func)
+        is_number = self._scope.calls_builtin(node, "int", "float", "abs", "round")
+        is_power = self._scope.calls_builtin(node, "pow")
+        if isinstance(node.func, ast.Attribute):  # a method's name is not a number to widen
+            tested = {"integers": "count", "choice": "weights"}.get(node.func.attr)
+            if (
+                self._build.checked
+                and tested is not None
+                and len(node.args) == 1
+                and not self._is_module(node.func.value)
+            ):
+                node.args = [call(tested, self._visit_base(node.args[0]))]
+                node.func.value = self._visit_base(node.func.value)
+                return node
+            node.func.value = self._visit_base(node.func.value)
+        else:
+            node.func = self.visit(node.func)
+        node.args = [self.visit(argument) for argument in node.args]
+        for keyword in node.keywords:
+            keyword.value = self.visit(keyword.value)
+        if is_number and len(node.args) == 1:
+            return ast.copy_location(call(name, *node.args), node)
+        if is_power and len(node.args) == 2:
+            return ast.copy_location(call("Pow", *node.args), node)
+        if isinstance(node.func, ast.Attribute) and self._is_module(node.func.value, np):
+            return call("widen", node)  # np.float32(x) is a rounded float64 here, as everywhere
+        return node
+
+    def _array_method(self, node: ast.Call) -> tuple[str, ast.expr] | None:
+        """(`array_sum`, array) for `a.sum()`, `np.sum(a)` and `sum(a)`."""
+        function = node.func
+        if isinstance(function, ast.Attribute) and function.attr in numbers.ARRAY_METHODS and not node.keywords:
+            is_numpy = self._is_module(function.value, np)
+            if is_numpy and len(node.args) == 1:
+                return f"array_{function.attr}", self._visit_base(node.args[0])
+            if not is_numpy and not node.args and not self._is_module(function.value):
+                return f"array_{function.attr}", self._visit_base(function.value)
+        if (
+            self._scope.calls_builtin(node, "sum", "min", "max", "any", "all")
+            and not node.keywords
+            and len(node.args) == 1
+            and isinstance(node.args[0], ast.Name | ast.Attribute | ast.Subscript)
+        ):
+            return f"array_{function.id}", self._visit_base(node.args[0])  # type: ignore[attr-defined]
+        return None
+
+    def _is_module(self, node: ast.expr, module: Any = None) -> bool:
+        """Whether `node` names a module: this one, or any."""
+        named = self._modules.get(node.id) if isinstance(node, ast.Name) else None
+        return named is not None and (module is None or named is module)
