@@ -55,7 +55,7 @@ class StrangersArgs:
     """Train MuJoCo's and Box2D's environments with Shoal and with Stable-Baselines3 at equal settings, interleaved."""
 
     out: Path | None = None
-    """Write the rows here as JSON, after every pair of trainings; pairs that the file already has are not made again."""
+    """Write the rows here as JSON, after every pair of trainings; pairs that the file has are not made again."""
     tasks: tuple[str, ...] = tuple(TASKS)
     """Which, e.g. "Hopper-v5 sac"; all of them take many hours on two cores."""
     seeds: int = 3
