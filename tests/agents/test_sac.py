@@ -1,10 +1,13 @@
 """One update of SAC against the slow reference, by hand and by autograd; acting; temperature; mirrors."""
 
+from contextlib import closing
+
 import gymnasium as gym
 import numpy as np
 import pytest
 import torch
 
+import shoal
 from shoal.agents.config import SACConfig
 from shoal.agents.offpolicy import Mirror
 from shoal.agents.rollout import Rollout
@@ -108,6 +111,53 @@ def test_the_discrete_soft_value_is_the_expectation_over_actions():
     assert not torch.equal(agent.critics_adam.flat, before)
 
 
+@pytest.mark.parametrize("space", [gym.spaces.MultiDiscrete([2, 3], start=[5, -1]), gym.spaces.MultiBinary(2)], ids=str)
+def test_several_choices_at_once_are_the_expectation_over_all_their_combinations(space):
+    agent = make(space)
+    sizes, (rows, _) = agent.policy.sizes, draw_rows(agent)
+    mask = torch.ones(len(rows), sum(sizes), dtype=torch.bool)
+    mask[:, 1] = False  # the second choice of the first part
+    obs, alpha = rows[:, agent.columns.obs], torch.tensor([0.3])
+    params = agent.actor(obs)[0]
+    value, entropy = agent.policy.soft_value(agent.critics, obs, params, torch.empty(0), alpha, mask)
+    for i in range(len(rows)):
+        first, second = (torch.softmax(part, 0) for part in (params[i, :1], params[i, sizes[0] :]))
+        q = torch.minimum(*agent.critics(obs[i : i + 1])[:, 0])
+        probs, worth = first[:, None] * second, q[:1, None] + q[sizes[0] :]
+        assert value[i].item() == pytest.approx((probs * (worth - 0.3 * probs.log())).sum().item(), rel=1e-4)
+        assert entropy[i].item() == pytest.approx(-(probs * probs.log()).sum().item(), rel=1e-4)
+    taken = agent.policy.taken_q(agent.critics, obs, torch.tensor([[1.0, 0.0]]).expand(len(rows), 2))
+    torch.testing.assert_close(taken, agent.critics(obs)[..., [1, sizes[0]]].sum(-1))
+    act = agent.act_batch(obs.numpy(), action_mask=mask.numpy())
+    assert all(space.contains(action.astype(space.dtype)) for action in act.action.numpy())
+    assert (act.raw[:, 0] == 0).all()
+
+
+def test_several_choices_at_once_are_learned():
+    """A lock of three wheels: only one of 60 settings pays, and each wheel that is right pays a little."""
+
+    class Lock(gym.Env):
+        observation_space, action_space = gym.spaces.Box(0, 1, (1,)), gym.spaces.MultiDiscrete([3, 4, 5])
+
+        def reset(self, *, seed=None, options=None):
+            super().reset(seed=seed)
+            return np.zeros(1, np.float32), {}
+
+        def step(self, action):
+            right = (action == [2, 0, 3]).sum()
+            return np.zeros(1, np.float32), 0.1 * right + (right == 3), True, False, {}
+
+    with closing(shoal.make(Lock, 8, backend="serial")) as batch:
+        config = SACConfig(hidden=(16,), num_steps=4, warmup=64, batch_size=32, replay_capacity=2000, lr=5e-3)
+        agent = SAC(batch.single_observation_space, batch.single_action_space, config, seed=0)
+        rollout = Rollout(batch, agent)
+        batch.reset_into(rollout.step_buffers(rollout.num_steps - 1), seed=0)
+        for _ in range(15):
+            collect(batch, agent, rollout, Hooks(), Clock())
+            agent.update(rollout)
+    assert agent.act_batch(np.zeros((1, 1), np.float32), deterministic=True).action.tolist() == [[2, 0, 3]]
+
+
 @pytest.mark.parametrize("mirrored", [False, True])
 def test_forbidden_actions_have_no_part_in_what_a_discrete_actor_learns(mirrored):
     """Where an action is forbidden its logit gets no gradient, and its value reaches neither actor nor target."""
@@ -180,7 +230,7 @@ def test_a_mirrored_row_is_what_a_mirrored_world_would_have_stored():
     ("space", "settings", "words"),
     [
         (gym.spaces.Box(-np.inf, np.inf, (2,), np.float32), {}, "finite bounds"),
-        (gym.spaces.MultiDiscrete([2, 2]), {}, "no policy over"),
+        (gym.spaces.MultiDiscrete([[2, 2]]), {}, "no policy over"),
         (gym.spaces.Discrete(3), {"noise": "pink"}, "for continuous actions"),
     ],
 )

@@ -38,7 +38,7 @@ ARCHITECTURES = st.one_of(
         {
             "algo": st.just("sac"),
             "space": st.sampled_from([PLAIN, NESTED]),
-            "action": st.sampled_from(["choice", "box"]),
+            "action": st.sampled_from(list(ACTIONS)),
             "hidden": st.just((8, 6)),
         }
     ),

@@ -8,6 +8,7 @@ import pytest
 import shoal
 from shoal.cli import main
 from shoal.errors import ConfigError
+from shoal.training.settings import modernised
 from tests.training import nets
 from tests.training.worlds import EnvWalk
 
@@ -24,7 +25,7 @@ QUICK = {
 @pytest.mark.parametrize("given", ["tests.training.nets:Net", nets.Net])
 def test_a_named_network_is_evaluated_played_and_resumed_by_every_verb(given, tmp_path, capsys):
     result = shoal.train(**QUICK, network=given, runs_dir=tmp_path)
-    assert json.loads((result.run / "config.json").read_text())["network"] == "tests.training.nets:Net"
+    assert json.loads((result.run / "config.json").read_text())["algo"]["network"] == "tests.training.nets:Net"
     assert type(result.agent.network) is nets.Net
     for words in (["eval", "--episodes", "2"], ["play", "--max-steps", "5"]):
         assert main([words[0], str(result.run), *words[1:]]) == 0
@@ -38,6 +39,22 @@ def test_the_weights_of_a_named_network_follow_from_the_seed(tmp_path):
     ]
     one, two = (result.agent.network.policy.weight for result in runs)
     assert (one == two).all()
+
+
+def test_the_name_stands_where_standard_networks_are_named(tmp_path, capsys):
+    named = {**QUICK, "algo": {**QUICK["algo"], "network": "tests.training.nets:Net"}, "quiet": True}
+    assert type(shoal.train(**named, runs_dir=tmp_path).agent.network) is nets.Net
+    assert shoal.train(**QUICK, network="mlp", runs_dir=tmp_path, quiet=True).agent.config.network == "mlp"
+    with pytest.raises(ConfigError, match=r"No network 'natur'\. Did you mean 'nature'"):
+        shoal.train(**QUICK, network="natur")
+    assert main(["train", "cartpole", "--network", "mlp"]) == 2
+    assert "--algo.network" in capsys.readouterr().err
+
+
+def test_configs_of_earlier_versions_named_it_beside_the_agent():
+    old = {"world": "cartpole", "network": "tests.training.nets:Net", "algo": {"name": "ppo", "network": "auto"}}
+    assert modernised(old)["algo"]["network"] == "tests.training.nets:Net"
+    assert modernised({**old, "network": None}) == {"world": "cartpole", "algo": {"name": "ppo", "network": "auto"}}
 
 
 def test_a_network_that_is_made_in_python_says_what_will_not_be_possible(tmp_path, capsys):

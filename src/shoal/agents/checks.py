@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import gymnasium as gym
 import torch
 from torch import Tensor
 
+from shoal.agents.agent import Mask
 from shoal.errors import ConfigError
+from shoal.trees import Tree, subscripts
 
 
 def check_device(device: str, setting: str = "device") -> torch.device:
@@ -26,6 +29,37 @@ def wrong_obs(shape: Sequence[int], wanted: Sequence[int]) -> ConfigError:
     """The error for observations that are not [B, *wanted]."""
     batch = ", ".join(["lanes", *map(str, wanted)])
     return ConfigError(f"The agent acts on observations of shape [{batch}], but got {list(shape)}.")
+
+
+def check_parts(obs: Tree, space: gym.Space, path: tuple[str | int, ...] = ()) -> None:
+    """`ConfigError` unless `obs` has the parts of a Dict or Tuple space; shapes are checked where they are read."""
+    if isinstance(space, gym.spaces.Dict):
+        if not isinstance(obs, dict) or not space.spaces.keys() <= obs.keys():
+            had = f"the keys {sorted(obs)}" if isinstance(obs, dict) else f"a {type(obs).__name__}"
+            raise ConfigError(
+                f"The agent acts on observations{subscripts(path)} that are a dict with the keys "
+                f"{sorted(space.spaces)}, but got {had}."
+            )
+        for key, part in space.spaces.items():
+            check_parts(obs[key], part, (*path, key))
+    elif isinstance(space, gym.spaces.Tuple):
+        if not isinstance(obs, tuple) or len(obs) != len(space.spaces):
+            raise ConfigError(
+                f"The agent acts on observations{subscripts(path)} that are a tuple of {len(space.spaces)} parts, but "
+                f"got a {type(obs).__name__}{f' of {len(obs)}' if isinstance(obs, tuple | list) else ''}."
+            )
+        for i, part in enumerate(space.spaces):
+            check_parts(obs[i], part, (*path, i))
+
+
+def mask_tensor(action_mask: Mask | None, params: Tensor) -> Tensor | None:
+    """The mask where `params` [B, A] are; `ConfigError` unless it is as large."""
+    if action_mask is None:
+        return None
+    mask = torch.as_tensor(action_mask, device=params.device)
+    if mask.shape != params.shape:
+        raise wrong_mask(mask.shape, params.shape)
+    return mask
 
 
 def wrong_mask(shape: Sequence[int], wanted: Sequence[int]) -> ConfigError:

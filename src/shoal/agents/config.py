@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from shoal.errors import ConfigError
+from shoal.errors import ConfigError, nearest
+from shoal.options import Flag
 
-NetworkName = Literal["auto", "mlp", "nature", "impala", "small"]
+NETWORKS = ("auto", "mlp", "nature", "impala", "small")
 """Standard networks; see `shoal.agents.encoders`."""
+NETWORK_FLAG = Flag("|".join((*NETWORKS, "MODULE:NAME")))
 _RULES: dict[str, Callable[[float], bool]] = {
     "be at least 0": lambda value: value >= 0,
     "be at least 1": lambda value: value >= 1,
@@ -25,6 +27,20 @@ def _check(config: object, rule: str, *fields: str) -> None:
         value = getattr(config, field)
         if value is not None and not _RULES[rule](value):
             raise ConfigError(f"{field} must {rule}, not {value}.")
+
+
+def is_own(network: str) -> bool:
+    """Whether this names a network of the user's, and not a standard one."""
+    return ":" in network
+
+
+def _check_network(network: str) -> None:
+    if network not in NETWORKS and not is_own(network):
+        meant = nearest(network, NETWORKS)
+        hint = f" Did you mean {meant!r}?" if meant else ""
+        raise ConfigError(
+            f"No network {network!r}.{hint} Standard ones are {', '.join(NETWORKS)}; yours is package.module:Net."
+        )
 
 
 @dataclass(frozen=True)
@@ -71,8 +87,9 @@ class PPOConfig:
     """Divide rewards by the running standard deviation of the discounted return."""
     squash: bool = False
     """Continuous actions through tanh onto the box, instead of clipping."""
-    network: NetworkName = "auto"
-    """What looks at images: nature, impala, or small, for boards; auto chooses by their size, and mlp flattens them."""
+    network: Annotated[str, NETWORK_FLAG] = "auto"
+    """What looks at observations. Of images: nature, impala, or small, for boards; auto chooses by their size, and mlp
+    flattens them. Or a network of your own, as package.module:Net (docs/networks.md)."""
     hidden: tuple[int, ...] = (64, 64)
     """Widths of the hidden layers of the standard network; beside images, of those for other numbers."""
     activation: Literal["tanh", "relu"] = "tanh"
@@ -92,6 +109,7 @@ class PPOConfig:
         _check(self, "be at least 1", "num_steps", "epochs", "minibatches", "memory_size")
         _check(self, "lie between 0 and 1", "gamma", "gae_lambda")
         _check(self, "be above 0", "lr", "clip", "max_grad_norm")
+        _check_network(self.network)
 
     def check_batch(self, num_envs: int) -> None:
         """`ConfigError` unless the minibatches divide a rollout of `num_envs` lanes."""
@@ -136,8 +154,9 @@ class OffPolicyConfig:
     """Learning rate at the end of the run, approached linearly; none keeps it constant."""
     gamma: float = 0.99
     """Discount per step."""
-    network: NetworkName = "auto"
-    """What looks at images: nature, impala, or small, for boards; auto chooses by their size, and mlp flattens them."""
+    network: Annotated[str, NETWORK_FLAG] = "auto"
+    """What looks at observations. Of images: nature, impala, or small, for boards; auto chooses by their size, and mlp
+    flattens them. Or a network of your own, as package.module:Net (docs/networks.md)."""
     hidden: tuple[int, ...] = (256, 256)
     """Widths of the hidden layers, with ReLU."""
     random_shift: int = 0
@@ -157,6 +176,7 @@ class OffPolicyConfig:
         _check(self, "lie between 0 and 1", "gamma", "priority_exponent", "priority_correction")
         _check(self, "be above 0", "lr", "updates_per_step", "reward_scale")
         _check(self, "be at least 0", "warmup", "random_shift")
+        _check_network(self.network)
         for field in ("batch_size", "n_step"):
             if getattr(self, field) > self.replay_capacity:
                 raise ConfigError(

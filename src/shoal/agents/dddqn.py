@@ -15,6 +15,7 @@ from torch.nn import functional as F
 
 from shoal.agents.adam import FlatAdam, flatten_parameters
 from shoal.agents.agent import Act, Mask
+from shoal.agents.checks import mask_tensor
 from shoal.agents.config import DDDQNConfig, scheduled
 from shoal.agents.fast.dddqn import FastDDDQN
 from shoal.agents.networks import Towers, check_hidden, compile_network, mask_logits, own_weights
@@ -80,7 +81,7 @@ class DDDQN(OffPolicyAgent):
     ) -> Act:
         """Act on obs [B, *obs]: each lane takes the best action, or with probability epsilon any that is allowed."""
         q = forward_rows(self.share, self._values, self.look(obs)).cpu()
-        mask = None if action_mask is None else torch.as_tensor(action_mask)
+        mask = mask_tensor(action_mask, q)
         value, raw = mask_logits(q, mask).max(-1)
         if not deterministic:
             raw = torch.where(*self._gamble(len(q), mask), raw)

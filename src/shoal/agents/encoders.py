@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from shoal.agents.checks import wrong_obs
-from shoal.agents.config import NetworkName, OffPolicyConfig
+from shoal.agents.config import OffPolicyConfig, is_own
 from shoal.agents.images import Image, has_image, image_of
 from shoal.agents.networks import Encoder, FlattenObs, linear, mlp, own_weights
 from shoal.errors import ConfigError
@@ -27,9 +27,11 @@ GAIN = math.sqrt(2)
 NATURE_SIDE = 36  # the smallest side that is left with a pixel after the strides of the Nature network
 
 
-def network_for(space: gym.Space, name: NetworkName) -> NetworkName:
+def network_for(space: gym.Space, name: str) -> str:
     """What "auto" means for `space`: "mlp" without images, "nature" for those of at least 36 x 36 pixels, "small" for
     smaller ones such as boards. Other names mean themselves."""
+    if is_own(name):
+        raise ConfigError(f"An agent does not import {name!r} itself. Pass the network: network=Net(...).")
     images = [image for _, part in leaf_spaces(space) if (image := image_of(part)) is not None]
     if not images:
         if name not in ("auto", "mlp"):
@@ -46,7 +48,7 @@ def network_for(space: gym.Space, name: NetworkName) -> NetworkName:
     return "nature" if side >= NATURE_SIDE else "small"
 
 
-def make_encoder(space: gym.Space, name: NetworkName, hidden: Sequence[int], activation: str) -> MixedEncoder | None:
+def make_encoder(space: gym.Space, name: str, hidden: Sequence[int], activation: str) -> MixedEncoder | None:
     """The convolutions that `name` stands for, or None where observations are flattened instead.
 
     `hidden` are the layers through which numbers beside an image pass.

@@ -295,7 +295,9 @@ def freeze(agent: Agent, table: np.ndarray | None = None) -> FrozenPolicy:
             size = policy.raw_shape[0]
             low, high = policy.low.numpy(), policy.high.numpy()
             return FrozenPolicy(layers, "tanh", scale=scale, num_actions=size, low=low, high=high)
-        return FrozenPolicy(layers, "choice", scale=scale, table=table, start=policy.start)
+        if policy.raw_shape:
+            return FrozenPolicy(layers, "choices", scale=scale, nvec=policy.sizes, start=policy.start.tolist())
+        return FrozenPolicy(layers, "choice", scale=scale, table=table, start=int(policy.start))
     if isinstance(agent, DDDQN):
         layers = _tower_layers(agent.network)
         weight, bias = layers.pop()

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from shoal.agents.adam import FlatAdam
-from shoal.agents.checks import check_device, take_over
+from shoal.agents.checks import check_device, check_parts, take_over
 from shoal.agents.config import OffPolicyConfig, scheduled
 from shoal.agents.encoders import encoder_for, shifted_images
 from shoal.agents.frames import Allocate, Frames
@@ -282,6 +282,7 @@ class OffPolicyAgent(ABC):
 
     def look(self, obs: Tree) -> Tree:
         """What `encode` takes of obs [N, *obs], on the device: numbers [N, D], or for an encoder all as it is."""
+        check_parts(obs, self.flatten.space)
         if self.encoder is not None:
             return map_tree(partial(torch.as_tensor, device=self.device), obs)
         flat = self.flatten(map_tree(_to_cpu, obs))

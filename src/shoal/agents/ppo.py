@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from shoal.agents.adam import FlatAdam
 from shoal.agents.agent import Act, Mask
-from shoal.agents.checks import check_device, take_over
+from shoal.agents.checks import check_device, check_parts, mask_tensor, take_over
 from shoal.agents.config import PPOConfig, scheduled
 from shoal.agents.encoders import make_encoder
 from shoal.agents.fast.ppo import FastPPO, fast_ppo
@@ -80,7 +80,7 @@ class PPO:
         seed: int = 0,
     ) -> None:
         self.config = config = config or PPOConfig()
-        self.device = check_device(device)
+        self.observation_space, self.device = observation_space, check_device(device)
         self.head = head_for(action_space, config.squash)
         self.raw_shape, self.raw_dtype = self.head.raw_shape, self.head.raw_dtype
         self.generator = torch.Generator().manual_seed(seed)
@@ -129,7 +129,7 @@ class PPO:
         if self.fast is not None:
             return self.fast.act(obs, deterministic, action_mask)
         params, value, state = forward_rows(self.share, self.network, self._observe(obs), self._tensor(state))
-        params = self._behave(params, self._tensor(action_mask))
+        params = self._behave(params, mask_tensor(action_mask, params))
         if deterministic:
             raw = self.head.mode(params)
         else:
@@ -149,6 +149,7 @@ class PPO:
 
     def _observe(self, obs: Tree) -> Tree:
         """Observations on the device, normalised if that is asked for."""
+        check_parts(obs, self.observation_space)
         obs = self._tensor(obs)
         return obs if self.obs_normaliser is None else self.obs_normaliser(obs)
 

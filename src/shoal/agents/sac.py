@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from shoal.agents.adam import FlatAdam, flatten_parameters
 from shoal.agents.agent import Act, Mask
+from shoal.agents.checks import mask_tensor
 from shoal.agents.config import SACConfig, scheduled
 from shoal.agents.fast.sac import FastSAC
 from shoal.agents.networks import Towers, check_hidden, compile_network, own_weights
@@ -98,7 +99,7 @@ class SAC(OffPolicyAgent):
         `state` [B, S] is that of coloured noise, zeros at the start of an episode; None for white noise.
         """
         params = forward_rows(self.share, self._params, self.look(obs)).cpu()
-        mask = None if action_mask is None else torch.as_tensor(action_mask)
+        mask = mask_tensor(action_mask, params)
         if deterministic:
             raw = self.policy.mode(params, mask)
         else:

@@ -89,21 +89,26 @@ class ContinuousPolicy:
 
 
 class DiscretePolicy:
-    """Categorical; `params` are logits [N, A], `raw` [N] counts from 0."""
+    """One choice, or several that are drawn apart; `params` are their logits side by side [N, A].
 
-    raw_shape: tuple[int, ...] = ()
+    `raw` counts from 0: [N] for a Discrete space, [N, parts] for others. The critics give every choice of a part a
+    value, and an action is worth the sum over its parts, so expectations over all actions stay exact and cheap.
+    """
+
     raw_dtype = torch.int64
     critic_inputs = 0
     state_size = 0
 
-    def __init__(self, space: gym.spaces.Discrete, pessimism: float) -> None:
-        self.num_choices = self.num_params = self.critic_outputs = int(space.n)
-        self.start = int(space.start)
-        self.target_entropy = 0.5 * math.log(self.num_choices)
+    def __init__(self, space: gym.Space, pessimism: float) -> None:
+        self.sizes = choices_of(space)
+        self.num_choices = self.num_params = self.critic_outputs = sum(self.sizes)
+        self.raw_shape = tuple(space.shape or ())
+        self.start = torch.as_tensor(getattr(space, "start", 0), dtype=torch.int64)
+        self.target_entropy = 0.5 * sum(map(math.log, self.sizes))
         self.pessimism = pessimism
 
     def mode(self, params: Tensor, action_mask: Tensor | None) -> Tensor:
-        return mask_logits(params, action_mask).argmax(-1)
+        return self._best(mask_logits(params, action_mask))
 
     def explore(
         self,
@@ -114,13 +119,14 @@ class DiscretePolicy:
         generator: torch.Generator,
         share: Share | None = None,
     ) -> tuple[Tensor, Tensor | None]:
-        """raw [B]; any allowed action before the agent is warm."""
+        """raw [B, *raw]; any allowed action before the agent is warm."""
         logits = mask_logits(params if warm else torch.zeros_like(params), action_mask)
         # as `torch.multinomial` draws: an exponential race, whose winners are chosen by their probabilities
         finish = draw_rows(
             share, len(params), lambda rows: torch.empty(rows, self.num_choices).exponential_(generator=generator)
         )
-        return (torch.softmax(logits, -1) / finish).argmax(-1), state
+        probs = [torch.softmax(part, -1) for part in logits.split(self.sizes, -1)]
+        return self._best(torch.cat(probs, -1) / finish), state
 
     def to_env(self, raw: Tensor) -> Tensor:
         return raw + self.start
@@ -133,26 +139,48 @@ class DiscretePolicy:
         self, critics: Towers, obs: Tensor, params: Tensor, noise: Tensor, alpha: Tensor, mask: Tensor | None
     ) -> tuple[Tensor, Tensor]:
         """E[Q - alpha log pi] over all actions, and the entropy: both [N]. Christodoulou 2019, eq. 10."""
-        log_probs = torch.log_softmax(mask_logits(params, mask), -1)
+        parts = [torch.log_softmax(part, -1) for part in mask_logits(params, mask).split(self.sizes, -1)]
+        log_probs = torch.cat(parts, -1)
         probs = log_probs.exp()
         q = estimate(critics(obs), self.pessimism)
         entropy = -(probs * log_probs).sum(-1)
         return (probs * q).sum(-1) + alpha * entropy, entropy
 
     def taken_q(self, critics: Towers, obs: Tensor, action: Tensor) -> Tensor:
-        """Both critics' estimates for actions [N, 1] that were taken: [2, N]."""
-        return critics(obs).gather(-1, action.long().expand(2, -1, -1))[..., 0]
+        """Both critics' estimates for actions [N, parts] that were taken: [2, N]."""
+        first = torch.tensor([0, *self.sizes[:-1]], device=action.device).cumsum(0)
+        return critics(obs).gather(-1, (action.long() + first).expand(2, -1, -1)).sum(-1)
+
+    def _best(self, scores: Tensor) -> Tensor:
+        """The largest of each part of scores [N, A]: raw [N, *raw]."""
+        best = [part.argmax(-1) for part in scores.split(self.sizes, -1)]
+        return torch.stack(best, -1) if self.raw_shape else best[0]
 
 
-def policy_for(space: gym.Space, colour: str, pessimism: float) -> ContinuousPolicy | DiscretePolicy:
-    """The policy over `space`, or a `ConfigError` if SAC has none."""
+def choices_of(space: gym.Space) -> list[int]:
+    """How many choices each part of a discrete space has; `ConfigError` for any other."""
     if isinstance(space, gym.spaces.Discrete):
-        if colour != "white":
-            raise ConfigError(f"noise={colour!r} is for continuous actions; {space} is discrete. Leave it out.")
-        return DiscretePolicy(space, pessimism)
+        return [int(space.n)]
+    if isinstance(space, gym.spaces.MultiDiscrete) and space.nvec.ndim == 1:
+        return [int(n) for n in space.nvec]
+    if isinstance(space, gym.spaces.MultiBinary) and isinstance(space.n, int):
+        return [2] * space.n
+    raise ConfigError(
+        f"SAC has no policy over {space}. Use a Discrete, MultiDiscrete, MultiBinary or float Box action space."
+    )
+
+
+SoftPolicy = ContinuousPolicy | DiscretePolicy
+
+
+def policy_for(space: gym.Space, colour: str, pessimism: float) -> SoftPolicy:
+    """The policy over `space`, or a `ConfigError` if SAC has none."""
     if isinstance(space, gym.spaces.Box) and np.issubdtype(space.dtype, np.floating):
         return ContinuousPolicy(space, colour, pessimism)
-    raise ConfigError(f"SAC has no policy over {space}. Use a Discrete or float Box action space.")
+    policy = DiscretePolicy(space, pessimism)
+    if colour != "white":
+        raise ConfigError(f"noise={colour!r} is for continuous actions; {space} is discrete. Leave it out.")
+    return policy
 
 
 class ColouredNoise:

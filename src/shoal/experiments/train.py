@@ -25,7 +25,14 @@ from shoal.training.config import TrainConfig
 from shoal.training.interrupt import INTERRUPTED, Interruptible
 from shoal.training.own_network import name_network
 from shoal.training.run import lock_folder
-from shoal.training.settings import config_from, config_values, merge, refuse_changes, sorted_settings
+from shoal.training.settings import (
+    config_from,
+    config_values,
+    merge,
+    refuse_changes,
+    sorted_settings,
+    with_algo_table,
+)
 from shoal.training.trust import read_config
 from shoal.world import World
 
@@ -129,7 +136,8 @@ def plan(
                 "Let the lab of a world bring it, name a network by its import path, or train each seed by itself."
             )
     settings = {name: value for name, value in settings.items() if name not in ("hooks", "network")}
-    settings |= {} if network is None else {"network": network}
+    if network is not None:
+        settings = merge(with_algo_table(settings), {"algo": {"network": network}})
     say = (lambda text: None) if quiet else partial(print, flush=True)
     planned, resolved = plan_measured(Source(world, config, preset), settings, None, say)
     _check_importable(planned)

@@ -11,7 +11,7 @@ from shoal.agents.networks import Encoder, Head, Network, Towers, mask_logits
 from shoal.agents.normalise import ObsNormaliser, RunningMoments
 from shoal.agents.ppo import PPO
 from shoal.agents.sac import SAC
-from shoal.agents.soft_policies import ContinuousPolicy, DiscretePolicy
+from shoal.agents.soft_policies import SoftPolicy
 from shoal.errors import ConfigError
 from shoal.trees import Tree, map_tree
 
@@ -42,7 +42,7 @@ class GreedyPPO(nn.Module):
 class GreedyTowers(nn.Module):
     """The same for SAC and DDDQN, whose networks read the flattened observation, or features of an encoder."""
 
-    def __init__(self, flatten: Encoder, scale: Tensor, towers: Towers, policy: ContinuousPolicy | None) -> None:
+    def __init__(self, flatten: Encoder, scale: Tensor, towers: Towers, policy: SoftPolicy | None) -> None:
         super().__init__()
         self.flatten, self.towers, self.policy = flatten, towers, policy
         self.register_buffer("scale", scale)
@@ -52,7 +52,7 @@ class GreedyTowers(nn.Module):
     def forward(self, obs: Tree, action_mask: Tensor | None, state: Tensor | None) -> tuple[Tensor, Tensor | None]:
         out = self.towers(self.flatten(obs) * self.scale)[0]
         if self.policy is not None:
-            return self.policy.to_env(self.policy.mode(out, None)), None
+            return self.policy.to_env(self.policy.mode(out, action_mask)), None
         return mask_logits(out[:, self.skipped :], action_mask).argmax(-1) + self.start, None
 
 
@@ -61,10 +61,6 @@ def greedy_module(agent: Agent) -> GreedyPPO | GreedyTowers:
     if isinstance(agent, PPO):
         return GreedyPPO(agent.network.cpu(), agent.head, agent.obs_normaliser).eval()
     if isinstance(agent, SAC):
-        if isinstance(agent.policy, DiscretePolicy):
-            module = GreedyTowers(_reader(agent), agent.scale, agent.actor.cpu(), None)
-            module.start = agent.policy.start
-            return module.eval()
         return GreedyTowers(_reader(agent), agent.scale, agent.actor.cpu(), agent.policy).eval()
     if isinstance(agent, DDDQN):
         module = GreedyTowers(_reader(agent), agent.scale, agent.network.cpu(), None)

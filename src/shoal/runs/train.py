@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.agents.agent import Agent
+from shoal.agents.config import is_own
 from shoal.errors import ConfigError, RunError, ShoalError, naming
 from shoal.options import Values, as_values
 from shoal.registry import UNNAMED, EnvironmentOptions, as_world
@@ -43,6 +44,7 @@ from shoal.training.settings import (
     refuse_changes,
     sorted_settings,
     translated,
+    with_algo_table,
     world_in,
 )
 from shoal.training.track import Tracker, load_service
@@ -146,7 +148,7 @@ def train(
         world, config = None, world
     named, made = name_network(network)
     if named is not None:
-        settings["network"] = named
+        settings = merge(with_algo_table(settings), {"algo": {"network": named}})
     if resume is not None:
         given = {name: value for name, value in settings.items() if (name, value) != ("num_envs", AUTO)}
         plan = plan_resumed(resume, world, given, trust)
@@ -239,7 +241,8 @@ def _open_run(plan: Plan, batch: Batch, runs_dir: str | Path, name: str | None) 
 
 def _compiling_aside(plan: Plan) -> AbstractContextManager[None]:
     """Have what learns compiled while the lanes are, where it is the standard one."""
-    config, has_own_network = plan.config, plan.network is not None or lab_of(plan.world).network is not None
+    config = plan.config
+    has_own_network = is_own(config.algo.network) or lab_of(plan.world).network is not None
     if config.algo.name != "ppo" or config.device != "cpu" or config.runners or has_own_network:
         return nullcontext()
     from shoal.agents.fast.ahead import learner_compiled_aside

@@ -40,8 +40,6 @@ class TrainConfig(Generic[O, T]):
     """Everything random in the run follows from this."""
     init: Annotated[str | None, Flag("RUN")] = None
     """Begin with the networks of another run of such an agent, or of one of its checkpoints: RUN/checkpoints/step_N."""
-    network: Annotated[str | None, Flag("MODULE:NAME")] = None
-    """A network of your own in place of the standard one, as package.module:Net; see docs/networks.md."""
     device: str = "cpu"
     """Where the networks live, e.g. cpu or cuda."""
     checkpoint_every: int | Duration = 100_000

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from shoal.agents.config import PPOConfig
+from shoal.agents.config import PPOConfig, is_own
 from shoal.errors import ConfigError, RunError, ShoalError, naming, unknown_name
 from shoal.options import Values, as_values
 from shoal.registry import make_wrapped
@@ -67,8 +67,8 @@ def make_agent(world: World, config: TrainConfig, batch: Batch, network: nn.Modu
 
     spaces = batch.single_observation_space, batch.single_action_space
     with _sized("networks"):
-        if network is None and config.network is not None:
-            network = load_network(config.network, spaces, config.seed)
+        if network is None and is_own(config.algo.network):
+            network = load_network(config.algo.network, spaces, config.seed)
         if network is not None and isinstance(config.algo, PPOConfig):
             check_network(network, spaces, head_for(spaces[1], config.algo.squash).num_params)
         network = make_network(world, config, batch) if network is None else network

@@ -52,7 +52,7 @@ def load_network(name: str, spaces: tuple[gym.Space, gym.Space], seed: int) -> n
         raise ConfigError(
             f"This run was trained with a {name.removeprefix(UNNAMED)} that was made in Python and has no name to "
             "import. Pass it once more, shoal.train(resume=..., network=...), or name its class in new runs: "
-            "--network package.module:Net."
+            "--algo.network package.module:Net."
         )
     build = load(name)
     with torch.random.fork_rng():

@@ -236,7 +236,8 @@ def modernised(values: Mapping[str, Any]) -> Values:
         if isinstance(modern.get(table), dict) and old in modern[table]:
             value = modern[table].pop(old)
             (modern[new[0]] if len(new) > 1 else modern).setdefault(new[-1], value)
-    return modern
+    own_network = modern.pop("network", None)  # once beside the agent's, which named standard ones alone
+    return modern if own_network is None else merge(with_algo_table(modern), {"algo": {"network": own_network}})
 
 
 # ---------------------------------------------------------------------- nested values

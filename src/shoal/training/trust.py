@@ -44,7 +44,9 @@ def is_signed(content: bytes, purpose: Purpose, signature: object) -> bool:
 def read_config(run: Path, trust: bool = False) -> dict[str, Any]:
     """What config.json of a run holds. One that names code to import must be this user's own, or be trusted."""
     values = read_table(run / CONFIG)
-    code = next((values[key] for key in ("world", "network") if ":" in str(values.get(key))), None)
+    algo = values.get("algo")
+    named = (values.get("world"), algo.get("network") if isinstance(algo, dict) else None, values.get("network"))
+    code = next((name for name in named if ":" in str(name)), None)
     if not trust and code is not None and not has_own_config(run):
         raise RunError(
             f"{run / CONFIG} names {code!r}, code that would be imported and run, and this user did not "

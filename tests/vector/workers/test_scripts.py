@@ -1,13 +1,10 @@
 """Workers for scripts that cannot be run a second time: piped in, typed into a cell, or without a guard."""
 
-import random
 import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
 
-import gymnasium as gym
-import numpy as np
 import pytest
 
 import shoal
@@ -55,27 +52,3 @@ def test_workers_do_not_run_the_script_again(tmp_path, way):
 def test_more_workers_than_lanes_are_as_many_as_lanes():
     with closing(shoal.make(Walk, 2, backend="workers", num_workers=7)) as batch:
         assert batch.num_workers == 2
-
-
-class Careless(gym.Env):
-    """Draws from the generators of the whole process, as many environments do."""
-
-    observation_space, action_space = gym.spaces.Box(0, 1, (2,), np.float64), gym.spaces.Discrete(2)
-
-    def reset(self, *, seed=None, options=None):
-        return np.array([random.random(), np.random.random()]), {}
-
-    def step(self, action):
-        return np.array([random.random(), np.random.random()]), 0.0, False, False, {}
-
-
-def test_generators_of_the_whole_process_differ_between_workers_and_repeat_with_the_seed():
-    def drawn(seed):
-        with closing(shoal.make(Careless, 3, backend="workers", num_workers=3)) as batch:
-            return np.stack([batch.reset(seed=seed)[0], batch.step([0, 0, 0])[0]])
-
-    unseeded, seeded = drawn(None), drawn(5)
-    assert len(np.unique(unseeded)) == unseeded.size
-    assert len(np.unique(seeded)) == seeded.size
-    assert np.array_equal(drawn(5), seeded)
-    assert not np.array_equal(drawn(6), seeded)

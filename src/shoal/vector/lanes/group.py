@@ -7,7 +7,7 @@ Inside a group, `row` counts its own lanes from 0; reports speak of `lane`, the 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,7 @@ from shoal.vector.lanes.buffers import Buffers, row_views
 from shoal.vector.lanes.faults import CRASHES, Fault, describe_exception, fault_kind
 from shoal.vector.lanes.infos import CONTRACT_KEYS, Columns, to_columns
 from shoal.vector.lanes.making import EnvMaker, Traits, check_alike, make_lane
+from shoal.vector.lanes.own_random import OwnRandom, Turns, split
 from shoal.vector.lanes.snapshot import Snapshots
 from shoal.vector.lanes.values import as_mask, as_reward, conformer, rows_of
 
@@ -75,6 +76,7 @@ class LaneGroup:
         self._obs_rows = row_views(buffers.obs, self.num_lanes)
         self._final_rows = row_views(buffers.final_obs, self.num_lanes)
         self._snapshots = Snapshots(make)
+        self._turns = Turns([None] * self.num_lanes)
         self._infos: list[tuple[int, dict[str, object]]] = []
         self._final_infos: list[tuple[int, dict[str, object]]] = []
         self._faults: list[Fault] = []
@@ -91,31 +93,36 @@ class LaneGroup:
 
     def reset(self, rows: Sequence[int], seeds: Sequence[int | None], options: dict[str, object] | None) -> Report:
         """Begin new episodes in `rows`: writes their obs and masks."""
-        for row, seed in zip(rows, seeds, strict=True):
-            self._current[0] = self.first_lane + row
-            if seed is not None:
-                self.buffers.seed[row] = seed % 2**63
-                self.buffers.restarts[row] = 0
-            try:
-                self._begin(row, seed, options)
-            except CRASHES as error:
-                self._replace(row, "reset()", error)
-                self._begin_fresh(row, seed, options)
-        self._current[0] = -1
+        with self._taking_turns():
+            for row, seed in zip(rows, seeds, strict=True):
+                self._current[0] = self.first_lane + row
+                if seed is not None:
+                    self.buffers.seed[row] = seed % 2**63
+                    self.buffers.restarts[row] = 0
+                try:
+                    self._begin(row, seed, options)
+                except CRASHES as error:
+                    self._replace(row, "reset()", error)
+                    self._begin_fresh(row, seed, options)
         return self._take_report()
 
     def step(self, rows: Sequence[int] | None = None) -> Report:
         """Step `rows` (None: all) with the actions in the buffers, autoreset included. Fills the buffers."""
-        steps, first, current = self._steps, self.first_lane, self._current
-        reward_out, terminated_out, truncated_out = self._reward, self._terminated, self._truncated
-        conform, obs_rows, is_leaf, mask_source = self._conform, self._obs_rows, self._is_leaf, self.traits.mask_source
-        logs = self._snapshots.logs
         # a copy: an environment may keep its action, and the buffer holds another one a step later
         action = self.buffers.action
         actions = copy_tree(action) if rows is None else index_tree(action, rows)
-        rows = range(self.num_lanes) if rows is None else rows
+        with self._taking_turns():
+            self._step_rows(range(self.num_lanes) if rows is None else rows, actions)
+        return self._take_report()
+
+    def _step_rows(self, rows: Sequence[int], actions: Tree) -> None:
+        steps, first, current, give_turn = self._steps, self.first_lane, self._current, self._turns.give
+        reward_out, terminated_out, truncated_out = self._reward, self._terminated, self._truncated
+        conform, obs_rows, is_leaf, mask_source = self._conform, self._obs_rows, self._is_leaf, self.traits.mask_source
+        logs = self._snapshots.logs
         for row, action in zip(rows, rows_of(self.traits.action_space, actions), strict=True):
             current[0] = first + row
+            give_turn(row)
             if self.next_step and self.buffers.ended[row]:
                 self._reset_ended(row)
                 continue
@@ -146,24 +153,24 @@ class LaneGroup:
                 assign_tree(obs_rows[row], ..., obs)
             if info:
                 self._infos.append((first + row, info))
-        current[0] = -1
-        return self._take_report()
 
     def revive_all(self) -> Report:
         """Every lane of a worker that was lost begins anew: its episode counts as truncated."""
-        for row in range(self.num_lanes):
-            self._current[0] = self.first_lane + row
-            self._begin_anew(row)
-        self._current[0] = -1
+        with self._taking_turns():
+            for row in range(self.num_lanes):
+                self._current[0] = self.first_lane + row
+                self._begin_anew(row)
         return self._take_report()
 
     def save(self) -> list[bytes]:
-        """The state of each environment."""
-        return [self._snapshots.save(env, row, self.first_lane + row) for row, env in enumerate(self.envs)]
+        """The state of each environment, and of what it draws from."""
+        saved = [self._snapshots.save(env, row, self.first_lane + row) for row, env in enumerate(self.envs)]
+        return [data if own is None else data + own.saved() for data, own in zip(saved, self._turns.own, strict=True)]
 
     def load(self, saved: list[bytes]) -> None:
         """Go back to what `save` returned."""
-        for row, data in enumerate(saved):
+        for row, whole in enumerate(saved):
+            data, self._turns.own[row] = split(whole)
             env, log = self._snapshots.load(self.envs[row], data)
             if env is not self.envs[row]:
                 self._install(row, env)
@@ -173,15 +180,15 @@ class LaneGroup:
     def call(self, name: str, args: tuple[object, ...], kwargs: dict[str, object]) -> list[Any]:
         """What method `name` of each environment returns; its value where it is not a method."""
         results = []
-        for lane, env in enumerate(self.envs, self.first_lane):
-            self._current[0] = lane
-            member = env.get_wrapper_attr(name)
-            try:
-                results.append(member(*args, **kwargs) if callable(member) else member)
-            except CRASHES as error:
-                raise LaneFault(describe_exception(lane, f"{name}()", error), lane) from error
-            finally:
-                self._current[0] = -1
+        with self._taking_turns():
+            for row, env in enumerate(self.envs):
+                lane = self._current[0] = self.first_lane + row
+                self._turns.give(row)
+                member = env.get_wrapper_attr(name)
+                try:
+                    results.append(member(*args, **kwargs) if callable(member) else member)
+                except CRASHES as error:
+                    raise LaneFault(describe_exception(lane, f"{name}()", error), lane) from error
         return results
 
     def set_attr(self, name: str, values: list[Any]) -> None:
@@ -215,6 +222,7 @@ class LaneGroup:
     def _begin(self, row: int, seed: int | None, options: dict[str, object] | None = None) -> None:
         if self._snapshots.logs is not None:
             self._snapshots.logs[row].begin(self.envs[row], seed, options)
+        self._give_turn(row, seed)
         obs, info = self.envs[row].reset(seed=seed, options=options)
         obs = self._conform(obs)
         if self.traits.mask_source:
@@ -223,6 +231,21 @@ class LaneGroup:
         self.buffers.ended[row] = False
         if info:
             self._infos.append((self.first_lane + row, info))
+
+    def _give_turn(self, row: int, seed: int | None) -> None:
+        """Lane `row` draws from now on; from generators of its own, if it is given a seed."""
+        if seed is not None:
+            self._turns.own[row] = OwnRandom(seed % 2**64)
+        self._turns.give(row)
+
+    @contextlib.contextmanager
+    def _taking_turns(self) -> Iterator[None]:
+        """Lanes are at work, one by one; after that it is nobody's turn."""
+        try:
+            yield
+        finally:
+            self._turns.end()
+            self._current[0] = -1
 
     def _end(self, row: int, obs: Tree, info: dict[str, object]) -> None:
         """The episode of `row` ended with `obs`: begin the next one now, or say that the lane waits for it."""
@@ -296,6 +319,7 @@ class LaneGroup:
         """
         try:
             if only_seed:
+                self._give_turn(row, seed)
                 self.envs[row].reset(seed=seed)
             else:
                 self._begin(row, seed, options)

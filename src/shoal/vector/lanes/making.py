@@ -16,6 +16,7 @@ from gymnasium.envs.registration import EnvSpec, load_env_creator
 from shoal.errors import ConfigError, LaneFault, ShoalError, nearest, unknown_name
 from shoal.vector.lanes.faults import CRASHES, describe_exception
 from shoal.vector.lanes.gym_ids import find_spec, import_module
+from shoal.vector.lanes.own_random import OwnRandom, turn_of
 from shoal.vector.spaces import num_actions
 
 Source = str | type[gym.Env] | Callable[..., gym.Env]
@@ -166,7 +167,8 @@ def _mask_source(env: gym.Env, lane: int) -> str | None:
     ):
         return None
     try:
-        _, info = env.reset()
+        with turn_of(OwnRandom(0)):  # whatever it draws must not change what the process draws next
+            _, info = env.reset()
     except CRASHES as error:
         raise LaneFault(describe_exception(lane, "reset()", error), lane) from error
     return "info" if isinstance(info, dict) and "action_mask" in info else None

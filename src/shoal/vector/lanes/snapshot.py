@@ -23,6 +23,7 @@ from shoal.vector.lanes.engines import has_engine, load_parts, save_parts
 from shoal.vector.lanes.episode_log import EpisodeLog, play_again
 from shoal.vector.lanes.faults import CRASHES
 from shoal.vector.lanes.making import EnvMaker
+from shoal.vector.lanes.own_random import OwnRandom, turn_of
 
 _WARM_UP_STEPS, _REPLAY_STEPS = 3, 20
 
@@ -107,11 +108,12 @@ class Snapshots:
                 player.step(_sample(env, player.info))
             twin, _ = self.load(twin, save(env, player.log))
             copied = _Player(twin)
+            copied.own = player.own.twin()
             for count in range(_REPLAY_STEPS):
                 action = _sample(env, player.info)
                 if not _equal(player.step(action), copied.step(action)):
                     raise StateError(f"a copy of {env} went another way {count + 1} steps later")
-            if not _equal(env.reset(), twin.reset()):
+            if not _equal(player.reset(), copied.reset()):
                 raise StateError(f"a copy of {env} began its next episode differently")
         except CRASHES as error:
             raise StateError(f"get_state() cannot save these environments: {_why(error)}. {_REMEDY}") from error
@@ -125,16 +127,19 @@ class _Player:
 
     def __init__(self, env: gym.Env) -> None:
         self.env, self.log, self.info = env, EpisodeLog(), Info()
+        self.own = OwnRandom(0)
 
     def reset(self, seed: int | None = None) -> tuple:
         self.log.begin(self.env, seed, None)
-        obs, self.info = self.env.reset(seed=seed)
+        with turn_of(self.own):
+            obs, self.info = self.env.reset(seed=seed)
         return obs, self.info
 
     def step(self, action: Tree) -> tuple:
         """A step, and the reset that follows if the episode is over."""
         self.log.add(action)
-        result = self.env.step(action)
+        with turn_of(self.own):
+            result = self.env.step(action)
         self.info = result[-1]
         return (result, *self.reset()) if result[2] or result[3] else result
 

@@ -72,7 +72,7 @@ def run_worker(conn: Connection, assignment: Assignment, pickled_make: bytes | N
         os.close(fd)
     shared_blocks: list[Block] = []
     threading.Thread(target=_exit_with_parent, args=(assignment.parent_pid, shared_blocks), daemon=True).start()
-    _seed_globals(None)
+    _seed_process()
     gc.freeze()  # what came with the process and its imports is no garbage: collections need not look at it
     try:
         channel = make_channel(conn)
@@ -171,24 +171,19 @@ def _serve(channel: Channel, group: LaneGroup) -> None:
 
 
 def _reset(group: LaneGroup, rows: Sequence[int], seeds: Sequence[int | None], options: Any) -> Report:
-    """As `LaneGroup.reset`; seeds are also those of what the process as a whole draws from."""
+    """As `LaneGroup.reset`; torch's generator, which lanes of a worker share, gets the first of the seeds."""
     given = next((seed for seed in seeds if seed is not None), None)
-    if given is not None:
-        _seed_globals(given)
+    if given is not None and "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(given % 2**63)
     return group.reset(rows, seeds, options)
 
 
-def _seed_globals(seed: int | None) -> None:
-    """Seed the generators that belong to the whole process, which some environments draw from.
-
-    Workers that were forked from one server would all draw the same. Lanes of a worker share them, so what they draw
-    there depends on the number of workers; what comes from `self.np_random` does not.
-    """
-    random.seed(seed)
-    np.random.seed(None if seed is None else seed % 2**32)
-    torch = sys.modules.get("torch")
-    if torch is not None:
-        torch.seed() if seed is None else torch.manual_seed(seed % 2**63)
+def _seed_process() -> None:
+    """Workers that were forked from one server would all draw the same while nobody gives them a seed."""
+    random.seed()
+    np.random.seed()
+    if "torch" in sys.modules:
+        sys.modules["torch"].seed()
 
 
 def _step_lanes(channel: Channel, group: LaneGroup, lane: int) -> None:
