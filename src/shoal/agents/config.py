@@ -12,6 +12,8 @@ from shoal.options import Flag
 NETWORKS = ("auto", "mlp", "nature", "impala", "small")
 """Standard networks; see `shoal.agents.encoders`."""
 NETWORK_FLAG = Flag("|".join((*NETWORKS, "MODULE:NAME")))
+MINIBATCH, MOST_MINIBATCHES = 64, 32
+"""Steps in a minibatch of PPO, and minibatches in a rollout, where nothing is said."""
 _RULES: dict[str, Callable[[float], bool]] = {
     "be at least 0": lambda value: value >= 0,
     "be at least 1": lambda value: value >= 1,
@@ -49,12 +51,13 @@ class PPOConfig:
 
     name: ClassVar[str] = "ppo"
 
-    num_steps: int = 128
+    num_steps: int = 32
     """Steps per environment between updates."""
-    epochs: int = 4
+    epochs: int = 10
     """Passes over a rollout."""
-    minibatches: int = 4
-    """Parts of a rollout, each of which makes one gradient step per epoch."""
+    minibatches: int | None = None
+    """Parts of a rollout, each of which makes one gradient step per epoch; none takes parts of 64 steps, but not more
+    than 32 of them."""
     lr: float = 3e-4
     """Learning rate of Adam."""
     lr_final: float | None = None
@@ -67,7 +70,7 @@ class PPOConfig:
     """How far the probability ratio may move before its gradient stops."""
     clip_final: float | None = None
     """Clip range at the end of the run, approached linearly; none keeps it constant."""
-    entropy: float = 0.0
+    entropy: float = 0.01
     """Weight of the entropy bonus."""
     entropy_final: float | None = None
     """Entropy weight at the end of the run, approached linearly; none keeps it constant."""
@@ -81,9 +84,9 @@ class PPOConfig:
     """Stop the epochs of an update once the policy has moved 1.5 times this far; none never stops early."""
     normalise_advantage: bool = True
     """Bring the advantages of a minibatch to zero mean and unit variance."""
-    normalise_obs: bool = False
+    normalise_obs: bool = True
     """Bring observations to zero mean and unit variance by running statistics."""
-    normalise_reward: bool = False
+    normalise_reward: bool = True
     """Divide rewards by the running standard deviation of the discounted return."""
     squash: bool = False
     """Continuous actions through tanh onto the box, instead of clipping."""
@@ -113,14 +116,25 @@ class PPOConfig:
 
     def check_batch(self, num_envs: int) -> None:
         """`ConfigError` unless the minibatches divide a rollout of `num_envs` lanes."""
-        rows = num_envs if self.memory != "none" else num_envs * self.num_steps
-        if rows % self.minibatches:
+        rows = self._rows(num_envs)
+        if self.minibatches is not None and rows % self.minibatches:
             what = f"the {num_envs} lanes" if self.memory != "none" else f"the batch of {rows}"
             sizes = "" if self.memory != "none" else f" (= {num_envs} envs x {self.num_steps} steps)"
             raise ConfigError(
                 f"minibatches={self.minibatches} does not divide {what}{sizes}. "
                 f"Try {nearest_divisor(rows, self.minibatches)}."
             )
+
+    def num_minibatches(self, num_envs: int) -> int:
+        """Into how many parts a rollout of `num_envs` lanes is cut."""
+        if self.minibatches is not None:
+            return self.minibatches
+        wanted = min(MOST_MINIBATCHES, num_envs * self.num_steps // MINIBATCH)
+        return nearest_divisor(self._rows(num_envs), max(1, wanted))
+
+    def _rows(self, num_envs: int) -> int:
+        """What is dealt into minibatches: steps, or with memory whole lanes."""
+        return num_envs if self.memory != "none" else num_envs * self.num_steps
 
 
 @dataclass(frozen=True)

@@ -266,7 +266,8 @@ class PPO:
 
         With memory, a minibatch is whole lanes, unrolled from the state in which the rollout found them.
         """
-        T, B, minibatches = rollout.num_steps, rollout.num_envs, self.config.minibatches
+        T, B = rollout.num_steps, rollout.num_envs
+        minibatches = self.config.num_minibatches(B)
         if not self.state_size:
             flat_obs = self._observe(_flat_rows(rollout.obs, T))
             for rows in torch.randperm(T * B, generator=self.generator).chunk(minibatches):

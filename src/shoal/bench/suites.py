@@ -5,6 +5,7 @@ from __future__ import annotations
 from shoal.world import Command
 
 SUITES = {
+    "defaults": Command("what learns with everybody's defaults, over 26 tasks", "shoal.bench.defaults.suite:SUITE"),
     "fast": Command("the agents' fast paths against their plain definitions", "shoal.bench.fast:SUITE"),
     "minatar": Command("MinAtar's games, stepped, against gymnax's and the package's", "shoal.bench.minatar:SUITE"),
     "offpolicy": Command("SAC and DDDQN on hockey, learning included, against SB3's", "shoal.bench.offpolicy:SUITE"),

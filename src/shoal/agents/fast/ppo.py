@@ -134,7 +134,7 @@ class FastPPO:
         """As `PPO._learn`."""
         config, sums, count = self.agent.config, defaultdict[str, float](float), 0
         rows = self._rows(flat_obs, targets)
-        size = len(rows.features) // config.minibatches
+        size = len(rows.features) // config.num_minibatches(num_envs)
         for epoch in range(config.epochs):
             index = torch.randperm(len(rows.features), generator=self.agent.generator).numpy()
             for start in range(0, len(index), size):

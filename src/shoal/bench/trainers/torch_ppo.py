@@ -12,15 +12,17 @@ from torch.distributions import Categorical
 from shoal.bench.trainers import Recent, Trainer, Work
 
 
-def _layer(inputs: int, outputs: int, gain: float = 2**0.5) -> nn.Linear:
+def layer(inputs: int, outputs: int, gain: float = 2**0.5) -> nn.Linear:
+    """Orthogonal weights, no bias at first."""
     layer = nn.Linear(inputs, outputs)
     nn.init.orthogonal_(layer.weight, gain)
     nn.init.zeros_(layer.bias)
     return layer
 
 
-def _network(inputs: int, outputs: int, gain: float) -> nn.Sequential:
-    return nn.Sequential(_layer(inputs, 64), nn.Tanh(), _layer(64, 64), nn.Tanh(), _layer(64, outputs, gain))
+def network(inputs: int, outputs: int, gain: float) -> nn.Sequential:
+    """2 x 64 tanh units."""
+    return nn.Sequential(layer(inputs, 64), nn.Tanh(), layer(64, 64), nn.Tanh(), layer(64, outputs, gain))
 
 
 def start(work: Work) -> Trainer:
@@ -29,7 +31,7 @@ def start(work: Work) -> Trainer:
     envs: Any = gym.make_vec("CartPole-v1", work.num_envs, vectorization_mode="vector_entry_point")
     envs = gym.wrappers.vector.RecordEpisodeStatistics(envs)
     T, B = work.num_steps, work.num_envs
-    actor, critic = _network(4, 2, 0.01), _network(4, 1, 1.0)
+    actor, critic = network(4, 2, 0.01), network(4, 1, 1.0)
     parameters = [*actor.parameters(), *critic.parameters()]
     optimizer = torch.optim.Adam(parameters, lr=work.lr, eps=1e-5)
     obs, action = torch.zeros(T, B, 4), torch.zeros(T, B, dtype=torch.int64)

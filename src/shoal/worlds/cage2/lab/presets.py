@@ -21,6 +21,7 @@ _DEFENDER = {
         "lr_final": 2e-5,
         "entropy": 0.02,
         "entropy_final": 3e-4,
+        "normalise_obs": False,
         "normalise_reward": True,
     },
 }
@@ -62,6 +63,7 @@ PRESETS = {
                 "gae_lambda": 1.0,
                 "clip": 0.2,
                 "entropy": 0.01,
+                "normalise_obs": False,
                 "normalise_reward": True,
             },
         },
@@ -73,7 +75,15 @@ PRESETS = {
             "total_steps": 1_000_000,
             "eval_episodes": 100,
             "env": _WORKFLOW,
-            "algo": {"num_steps": 100, "minibatches": 4, "lr": 2e-3, "entropy": 0.01, "normalise_reward": True},
+            "algo": {
+                "num_steps": 100,
+                "epochs": 4,
+                "minibatches": 4,
+                "lr": 2e-3,
+                "entropy": 0.01,
+                "normalise_obs": False,
+                "normalise_reward": True,
+            },
         },
     ),
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 from shoal.training.lab import Lab, Preset
 from shoal.worlds.classic.lab.controllers import balance, policies_of, pump_elbow, rock, rock_continuous, swing_up
 
+_AS_IT_IS = {"entropy": 0.0, "normalise_obs": False, "normalise_reward": False}
 CARTPOLE: Lab = Lab(
     presets={
         "ppo": Preset(
@@ -16,7 +17,15 @@ CARTPOLE: Lab = Lab(
                 "num_envs": 64,
                 "total_steps": 200_000,
                 "eval_every": 40_000,
-                "algo": {"num_steps": 32, "epochs": 10, "minibatches": 8, "lr": 1e-3, "lr_final": 0.0, "gamma": 0.98},
+                "algo": {
+                    **_AS_IT_IS,
+                    "num_steps": 32,
+                    "epochs": 10,
+                    "minibatches": 8,
+                    "lr": 1e-3,
+                    "lr_final": 0.0,
+                    "gamma": 0.98,
+                },
             },
         ),
         "dddqn": Preset(
@@ -53,7 +62,15 @@ ACROBOT: Lab = Lab(
                 "num_envs": 64,
                 "total_steps": 500_000,
                 "eval_every": 100_000,
-                "algo": {"minibatches": 8, "lr": 1e-3, "lr_final": 0.0, "normalise_obs": True},
+                "algo": {
+                    **_AS_IT_IS,
+                    "num_steps": 128,
+                    "epochs": 4,
+                    "minibatches": 8,
+                    "lr": 1e-3,
+                    "lr_final": 0.0,
+                    "normalise_obs": True,
+                },
             },
         ),
     },
@@ -69,6 +86,7 @@ PENDULUM: Lab = Lab(
                 "total_steps": 400_000,
                 "eval_every": 100_000,
                 "algo": {
+                    **_AS_IT_IS,
                     # a whole episode: no lane ends early, so a shorter rollout would show all in the same part
                     "num_steps": 200,
                     "epochs": 10,
@@ -112,7 +130,9 @@ MOUNTAINCAR: Lab = Lab(
                 "total_steps": 1_000_000,
                 "eval_every": 200_000,
                 "algo": {
+                    **_AS_IT_IS,
                     "num_steps": 16,
+                    "epochs": 4,
                     "minibatches": 8,
                     "lr": 1e-3,
                     "lr_final": 0.0,
@@ -135,6 +155,9 @@ MOUNTAINCAR_CONTINUOUS: Lab = Lab(
                 "total_steps": 400_000,
                 "eval_every": 100_000,
                 "algo": {
+                    **_AS_IT_IS,
+                    "num_steps": 128,
+                    "epochs": 4,
                     "minibatches": 8,
                     "lr": 1e-3,
                     "lr_final": 0.0,

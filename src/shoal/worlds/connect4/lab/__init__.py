@@ -25,6 +25,7 @@ PRESETS = {
             "algo": {
                 "num_steps": 64, "minibatches": 8, "epochs": 3, "lr": 1e-3, "lr_final": 1e-4, "gae_lambda": 0.9,
                 "entropy": 0.01, "entropy_final": 0.002, "hidden": (128, 128), "activation": "relu",
+                "normalise_obs": False, "normalise_reward": False,
             },
         },
     ),

@@ -71,6 +71,8 @@ _LEARNING = {
     "entropy_final": 0.005,
     "value_clip": 0.2,
     "target_kl": 0.07,
+    "normalise_obs": False,
+    "normalise_reward": False,
 }
 # resolving a goal with a constant first keeps states small: the network's cost follows the number of successors
 _LANES = {"end_action": True, "state_encoder": "role", "embedding_size": 32, "selection": "bound_first"}

@@ -17,6 +17,8 @@ _PPO = Preset(
             "lr": 2.5e-3,
             "lr_final": 0.0,
             "entropy": 0.01,
+            "normalise_obs": False,
+            "normalise_reward": False,
             "hidden": (128, 128),
             "activation": "relu",
         },
