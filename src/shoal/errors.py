@@ -77,7 +77,7 @@ SYNONYMS = {
 def unknown_name(kind: str, name: str, known: Iterable[str], listed_by: str, where: str = "") -> UnknownName:
     """`UnknownName` that proposes the nearest of `known` and says which command lists them all.
 
-    `where` ("of hockey", "in config.json") follows the name.
+    `where` ("of connect4", "in config.json") follows the name.
     """
     known = sorted(known)
     meant = _present_name(name, known) or nearest(name, known)
