@@ -78,7 +78,7 @@ SYNONYMS = {
 def unknown_name(kind: str, name: str, known: Iterable[str], listed_by: str, where: str = "") -> UnknownName:
     """`UnknownName` that proposes the nearest of `known` and says which command lists them all.
 
-    `where` ("of hockey", "in config.json") follows the name.
+    `where` ("of connect4", "in config.json") follows the name.
     """
     known, plain = sorted(known), name.lstrip("-").replace("-", "_").rpartition(".")[2].lower()
     meant = _called(SYNONYMS[plain], known) if plain in SYNONYMS else nearest(name, known)

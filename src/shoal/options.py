@@ -103,7 +103,7 @@ Count = int | Range | tuple[int, ...]
 def build(cls: type[O], values: Mapping[str, object], where: str, listed_by: str, prefix: str = "") -> O:
     """`cls` from values whose names and types are checked.
 
-    `where` ends the sentence about a name that does not exist ("of hockey", "in config.json"), `listed_by` says what
+    `where` ends the sentence about a name that does not exist ("of connect4", "in config.json"), `listed_by` says what
     shows them all; `prefix` stands before every name in messages.
     """
     if not isinstance(values, Mapping):

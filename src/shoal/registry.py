@@ -115,6 +115,9 @@ def as_world(env: object) -> World:
                 f"This was started from Python with {env.removeprefix(UNNAMED)}, which has no name to import. Pass it "
                 "once more (shoal.train(env, resume=...)), or put it into a module and name it package.module:Name."
             )
+        if env.startswith(ZOO):
+            lab = "shoal.games.lab:LAB"
+            return World(env, "", env, EnvironmentOptions, partial(_make_zoo, env.removeprefix(ZOO)), lab, source=env)
         if env.partition("/")[0] in _ELSEWHERE:
             return World(env, "", env, NativeOptions, partial(_make_elsewhere, env), source=env)
         if ":" not in env:
@@ -215,6 +218,9 @@ class NativeOptions:
 
 _ELSEWHERE = ("envpool", "gymnax")
 """What stands before the slash in names of environments of other libraries: envpool/Pong-v5, gymnax/CartPole-v1."""
+
+ZOO = "pettingzoo/"
+"""What stands before the name of a function that makes one of PettingZoo's, as in pettingzoo/package.module:env."""
 
 
 def _door_for(target: object, name: str) -> World:
@@ -336,6 +342,12 @@ def _make_elsewhere(name: str, num_envs: int, options: NativeOptions, batch: Bat
     from shoal.vector.native.sources import EnvPool
 
     return NativeBatch(EnvPool(env, options.env_kwargs), num_envs, **given)
+
+
+def _make_zoo(env: str, num_envs: int, options: EnvironmentOptions, batch: BatchOptions) -> Batch:
+    seat_batch = load("shoal.bridges.pettingzoo:seat_batch")  # by its name: bridges stand above this floor
+    how = {f.name: getattr(options, f.name) for f in fields(options) if f.name not in ("env_kwargs", "tolerance")}
+    return seat_batch(partial(load(env), **options.env_kwargs), num_envs, **how, **batch.only("autoreset_mode", "copy"))
 
 
 def _known_id(name: str) -> str:

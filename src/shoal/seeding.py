@@ -33,6 +33,8 @@ class Stream(enum.IntEnum):
     """New episodes of a runner that took another's place; extra: how many did, and what the lost lanes had."""
     GAMES = 4
     """Games between fixed players, the same for every run."""
+    ROLES = 5
+    """No lanes: the agents of a run that has several."""
 
 
 @dataclass(frozen=True)

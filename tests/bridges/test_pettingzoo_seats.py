@@ -10,11 +10,11 @@ from pettingzoo.test import api_test, parallel_api_test
 
 from shoal.bridges.batches import batch_for
 from shoal.bridges.pettingzoo import aec_env, parallel_env, seat_batch
-from shoal.bridges.pettingzoo.seats import widest
 from shoal.errors import ConfigError
 from shoal.games.lanes.versus import VersusBatch
 from shoal.testing import BROKEN, check_batch
 from shoal.vector.kernel import KernelBatch
+from shoal.vector.seats import seated
 from shoal.worlds.connect4.lanes.board import CELLS, COLUMNS, ROWS
 from shoal.worlds.connect4.lanes.kernel import Connect4
 
@@ -83,14 +83,17 @@ def test_our_games_pass_the_tests_of_pettingzoo():
     parallel_api_test(parallel_env("spread"), num_cycles=60)
     api_test(aec_env("spread"), num_cycles=60)
     parallel_api_test(parallel_env("tests.vector.kernel.seated:Plank"), num_cycles=100)
+    hunt = parallel_env("tests.vector.kernel.seated:Hunt")
+    parallel_api_test(hunt, num_cycles=60)
+    assert [hunt.action_space(name).n for name in hunt.possible_agents] == [3, 3, 2]
 
 
 def test_agents_that_differ_too_much_are_refused():
     box, wide, choice = gym.spaces.Box(0, 1, (3,)), gym.spaces.Box(0, 1, (2, 2)), gym.spaces.Discrete(4)
     with pytest.raises(ConfigError, match="may differ in how many numbers or choices they have"):
-        widest([box, wide], "observations")
-    with pytest.raises(ConfigError, match="The actions of the agents are"):
-        widest([box, choice], "actions")
+        seated([box, wide], 2)
+    with pytest.raises(ConfigError, match="Seats have the spaces Box"):
+        seated([box, choice], 2)
     with pytest.raises(ConfigError, match="one seat only"):
         aec_env("cartpole")
 

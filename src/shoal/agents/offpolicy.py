@@ -39,6 +39,7 @@ class Mirror(NamedTuple):
 
     obs: np.ndarray  # [D] signs
     action: np.ndarray  # [A] signs of continuous actions, or [number of actions] which one each becomes
+    order: np.ndarray | None = None  # [D] the place from which each number of the image comes, if not its own
 
 
 class Seen(NamedTuple):
@@ -214,8 +215,10 @@ class OffPolicyAgent(ABC):
         if self.frames is not None:
             raise ConfigError("Transitions cannot be mirrored with images or your own network. Leave mirror out.")
         at, signs = self.columns, torch.from_numpy(mirror.obs)
-        rows[:, at.obs] *= signs
-        rows[:, at.next_obs] *= signs
+        for seen in (at.obs, at.next_obs):
+            if mirror.order is not None:
+                rows[:, seen] = rows[:, seen][:, torch.from_numpy(mirror.order)]
+            rows[:, seen] *= signs
         action, becomes = rows[:, at.action], torch.from_numpy(mirror.action)
         if self.num_choices:
             action.copy_(becomes[action.long()])
@@ -246,10 +249,10 @@ class OffPolicyAgent(ABC):
         """The rollout as steps with their true successors."""
         T, B = rollout.num_steps, rollout.num_envs
         if self.frames is None:
-            obs = self._flat(rollout.obs, 2)
+            obs = self.flattened(rollout.obs, 2)
             obs, next_obs = obs[:T], obs[1:].copy()
             for ended in rollout.ended:
-                next_obs[ended.t, ended.lanes] = self._flat(ended.obs, 1)
+                next_obs[ended.t, ended.lanes] = self.flattened(ended.obs, 1)
         else:
             obs, next_obs = self.frames.remember(rollout.obs, rollout.ended)
         mask, next_mask = self.all_allowed(T, B)
@@ -276,7 +279,7 @@ class OffPolicyAgent(ABC):
         mask, next_mask = (np.ones((num_steps, num_envs, width), np.float32) for width in widths)
         return mask, next_mask
 
-    def _flat(self, obs: Tree, leading: int) -> np.ndarray:
+    def flattened(self, obs: Tree, leading: int) -> np.ndarray:
         """[*leading, *obs] -> [*leading, D] float32, not scaled."""
         return self.flatten(map_tree(_to_cpu, obs), leading).numpy()
 

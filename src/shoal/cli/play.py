@@ -26,7 +26,7 @@ class PlayCommand(WhoPlays):
     """Let a run's agent, or a policy of a world, play one episode in every lane, and show it."""
 
     vs: Annotated[str | None, Flag("NAME")] = None
-    """In a world for two: who plays the other side, e.g. `shoal play hockey --vs strong`."""
+    """In a world for two: who plays the other side, e.g. `shoal play connect4 --vs depth4`."""
     keyboard: bool = False
     """Play yourself, with keyboard or mouse, in a page on this machine; for worlds that can be played by hand."""
     video: Annotated[str | None, Flag("FILE")] = None

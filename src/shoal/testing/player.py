@@ -18,6 +18,7 @@ from gymnasium.vector.utils import concatenate, create_empty_array
 from shoal.testing.findings import Broken, calls
 from shoal.testing.trees import as_array, demand_same, keep
 from shoal.trees import Tree, index_tree
+from shoal.vector.seats import own_choices
 
 OUTCOME = ("obs", "reward", "terminated", "truncated")
 """What `step` returns before the infos."""
@@ -189,10 +190,11 @@ def join(space: gym.Space, rows: list[Tree]) -> Tree:
 
 def split_mask(space: gym.Space, mask: np.ndarray) -> np.ndarray | tuple[np.ndarray, ...]:
     """A row of `action_mask` as the space's `sample` takes it: int8, one array per part of a MultiDiscrete."""
-    row = as_array(mask).astype(np.int8).reshape(-1)
+    row = as_array(mask).astype(np.int8)
     if isinstance(space, gym.spaces.MultiDiscrete):
-        return tuple(np.split(row, np.cumsum(space.nvec)[:-1]))
-    return row
+        flat = own_choices(row, space) if row.ndim > 1 else row
+        return tuple(np.split(flat, np.cumsum(space.nvec)[:-1]))
+    return row.reshape(-1)
 
 
 class ActionStream:

@@ -13,9 +13,12 @@ from shoal.registry import load
 from shoal.world import World
 
 if TYPE_CHECKING:
+    import gymnasium as gym
     import numpy as np
     from torch import nn
 
+    from shoal.agents.agent import Agent
+    from shoal.agents.offpolicy import Mirror
     from shoal.training.acting import Player
     from shoal.training.config import TrainConfig
     from shoal.training.hooks import Hooks
@@ -28,6 +31,10 @@ E = TypeVar("E")
 """Options of an evaluation."""
 S = TypeVar("S")
 """Settings in a world's own counting."""
+
+
+MakeAgent = Callable[["gym.Space", "gym.Space", int], "Agent"]
+"""From spaces of observations and actions, and a number that its seed depends on, to an agent of the run's kind."""
 
 
 @dataclass(frozen=True)
@@ -138,8 +145,12 @@ class Lab(Generic[O, T]):
     """The network for a batch; None for the standard one. Its first weights follow from the seed of the run."""
     lanes: Callable[[Any, T], Batch] | None = None
     """What is trained in: the lanes of the world seen otherwise, e.g. one seat of each, as the lab's options say."""
+    agent: Callable[[Any, TrainConfig[O, T], MakeAgent], Agent | None] | None = None
+    """Who learns in a batch, made of agents that the last argument makes; None for one agent."""
     hooks: Callable[[Any, TrainConfig[O, T]], Hooks] | None = None
     """What is added to the loop, for the batch that is trained in."""
+    mirror: Callable[[O], Mirror] | None = None
+    """The symmetry of lanes with these options, where the world has one."""
     policies: Callable[[O], Mapping[str, NamedPolicy]] | None = None
     """Policies by name, for lanes with these options. `random` is everywhere."""
     default_policy: str = "random"

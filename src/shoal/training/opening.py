@@ -16,6 +16,7 @@ from shoal.agents.config import PPOConfig, is_own
 from shoal.errors import ConfigError, RunError, ShoalError, naming, unknown_name
 from shoal.options import Values, as_values
 from shoal.registry import make_wrapped
+from shoal.seeding import Seed, Stream, lane_seeds
 from shoal.training.acting import Actor, Player, RandomAgent
 from shoal.training.checkpoint import ARRAYS, Checkpoint, Checkpoints, fitting
 from shoal.training.config import TrainConfig, find_algo
@@ -73,7 +74,15 @@ def make_agent(world: World, config: TrainConfig, batch: Batch, network: nn.Modu
             check_network(network, spaces, head_for(spaces[1], config.algo.squash).num_params)
         network = make_network(world, config, batch) if network is None else network
         agent_class = find_algo(config.algo.name).agent_class()
-        return agent_class(*spaces, config.algo, network=network, device=config.device, seed=config.seed)
+
+        def make(observation_space: gym.Space, action_space: gym.Space, number: int = 0) -> Agent:
+            seed = config.seed if number == 0 else lane_seeds(Seed(config.seed, Stream.ROLES), number + 1)[number]
+            made_of = observation_space, action_space, config.algo
+            return agent_class(*made_of, network=network, device=config.device, seed=seed)
+
+        build = lab_of(world).agent
+        several = None if build is None else build(batch, config, make)
+        return make(*spaces) if several is None else several
 
 
 @contextmanager

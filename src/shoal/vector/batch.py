@@ -23,7 +23,9 @@ B = num_envs is the leading axis of every array. Beyond Gymnasium, a batch promi
 
 A lane may have **seats**, for several who act in it: `num_seats` S. Observations, actions, masks and rewards then have
 an axis S after B, and so has `info["episode"]["r"]`; `seat_observation_space` and `seat_action_space` are those of one
-seat, the same for all. An episode begins and ends for the whole lane: `terminated` and `truncated` stay [B]. Where
+seat. Seats may differ in how many numbers or choices they have: these spaces then have room for each of them,
+`spaces_of_seats` says what is whose, rows are filled up with zeros, and the mask forbids what a seat does not have. An
+episode begins and ends for the whole lane: `terminated` and `truncated` stay [B]. Where
 seats play in turn, `info["turn"]` [B] says whose action counts; those of the others are ignored. Where seats may leave
 before the others, `info["present"]` [B, S] says who is still there: who has left stays away, is paid nothing, and is
 not on turn. Where actions are discrete and some are ignored, a mask allows such a seat the first action alone.
@@ -43,7 +45,7 @@ from gymnasium.vector.utils import batch_space
 from shoal.errors import ConfigError, StateError
 from shoal.seeding import Seed, Seeds, check_run_seed
 from shoal.trees import Tree, copy_tree
-from shoal.vector.seats import seated
+from shoal.vector.seats import SeatSpace, common, seated
 from shoal.vector.spaces import empty_batch, num_actions
 
 Array = Any  # numpy.ndarray or torch.Tensor
@@ -86,8 +88,8 @@ class Batch(VectorEnv):
     def __init__(
         self,
         num_envs: int,
-        single_observation_space: gym.Space,
-        single_action_space: gym.Space,
+        single_observation_space: SeatSpace,
+        single_action_space: SeatSpace,
         *,
         autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
         has_action_mask: bool = False,
@@ -95,10 +97,13 @@ class Batch(VectorEnv):
         metadata: Mapping[str, object] | None = None,
         seats: int = 0,
     ) -> None:
-        """`seats`: how many act in each lane; the spaces are then those of one seat. 0 for lanes without that axis."""
+        """`seats`: how many act in each lane; the spaces are then those of one seat, or a list with one for each seat.
+        0 for lanes without that axis."""
         self.num_envs = check_num_envs(num_envs)
         self.num_seats = seats
-        self.seat_observation_space, self.seat_action_space = single_observation_space, single_action_space
+        given = single_observation_space, single_action_space
+        self.seat_observation_space, self.seat_action_space = map(common, given)
+        self._own_spaces = [[space] * seats if isinstance(space, gym.Space) else list(space) for space in given]
         self.single_observation_space = seated(single_observation_space, seats)
         self.single_action_space = seated(single_action_space, seats)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
@@ -189,6 +194,11 @@ class Batch(VectorEnv):
     def num_lanes(self) -> int:
         """Environments in the batch: `num_envs`, unless the rows of this batch are seats of fewer lanes."""
         return self.num_envs
+
+    @property
+    def spaces_of_seats(self) -> list[tuple[gym.Space, gym.Space]]:
+        """What each seat observes and does: spaces that may be narrower than those that have room for all seats."""
+        return list(zip(*self._own_spaces, strict=True))
 
     @property
     def pattern(self) -> Batch:

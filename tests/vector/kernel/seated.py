@@ -100,3 +100,37 @@ class Tug(Kernel):
 
     def observe(s, p, out):
         out[0, 0], out[1, 0] = s.rope, -s.rope
+
+
+class Hunt(Kernel):
+    """Two hunters on a line, who see each other and the prey, and one prey, who is slower to choose and sees less."""
+
+    seats = 3
+    observation_space = (*[gym.spaces.Box(-20, 20, (3,), np.float32)] * 2, gym.spaces.Box(-20, 20, (2,), np.float32))
+    action_space = (gym.spaces.Discrete(3), gym.spaces.Discrete(3), gym.spaces.Discrete(2))
+    state = record(at=i32[3], t=i32)
+
+    def reset(s, p, rng):
+        s.t, s.at[0], s.at[1], s.at[2] = 0, -3, 3, rng.integers(3) - 1
+
+    def step(s, action, p, rng):
+        s.t += 1
+        for k in range(2):
+            s.at[k] = min(10, max(-10, s.at[k] + action[k] - 1))
+        s.at[2] = min(10, max(-10, s.at[2] + 2 * action[2] - 1))
+        return 0.0, caught(s), s.t >= 20
+
+    def pay(s, p, out):
+        for k in range(2):
+            out[k] = 1.0 if caught(s) else -0.1
+        out[2] = -1.0 if caught(s) else 0.1
+
+    def observe(s, p, out):
+        for k in range(2):
+            out[k, 0], out[k, 1], out[k, 2] = s.at[k], s.at[1 - k] - s.at[k], s.at[2] - s.at[k]
+            out[2, k] = s.at[k] - s.at[2]
+
+
+def caught(s):
+    """Whether a hunter stands where the prey is."""
+    return s.at[0] == s.at[2] or s.at[1] == s.at[2]

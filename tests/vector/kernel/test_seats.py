@@ -6,21 +6,21 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from shoal.errors import KernelError
+from shoal.errors import ActionError, KernelError
 from shoal.testing import BROKEN, check_agreement, check_batch
 from shoal.vector.kernel import Kernel, KernelBatch, i8, record
-from tests.vector.kernel.seated import Plank, Tug
+from tests.vector.kernel.seated import Hunt, Plank, Tug
 
 
 def batches(kernel, **options):
     return lambda num_envs, **more: KernelBatch(kernel, num_envs, **{**options, **more})
 
 
-@pytest.mark.parametrize("kernel", [Plank, Tug])
+@pytest.mark.parametrize("kernel", [Plank, Tug, Hunt])
 def test_seated_lanes_keep_every_promise(kernel):
     findings = check_batch(batches(kernel), max_examples=5)
     assert [f for f in findings if f.severity == BROKEN] == []
-    assert ("a turn names a seat that is there" in {f.promise for f in findings}) == (kernel is Tug)
+    assert ("a turn names a seat that is there" in {f.promise for f in findings}) == (kernel is not Plank)
 
 
 @pytest.mark.parametrize("kernel", [Plank, Tug])
@@ -44,6 +44,38 @@ def test_arrays_have_a_seat_axis_and_ends_have_none():
     assert (info["action_mask"][waiting] == [True, False, False]).all()
     assert batch.seat_action_space.n == 3
     assert batch.single_action_space.shape == (3,)
+
+
+def test_seats_may_see_and_do_different_things():
+    batch = KernelBatch(Hunt, 2)
+    obs, info = batch.reset(seed=1)
+    assert obs.shape == (2, 3, 3)
+    assert (obs[:, 2, 2] == 0).all()
+    assert (info["action_mask"] == [[True] * 3, [True] * 3, [True, True, False]]).all()
+    assert [(seen.shape, act.n) for seen, act in batch.spaces_of_seats] == [((3,), 3), ((3,), 3), ((2,), 2)]
+    with pytest.raises(ActionError, match="The action of lane 1 is outside the action space"):
+        batch.step(np.array([[0, 0, 0], [0, 0, 2]]))
+
+
+class TwoSpaces(Hunt):
+    """Forgets a seat."""
+
+    action_space = (gym.spaces.Discrete(3), gym.spaces.Discrete(3))
+
+
+class MixedSpaces(Hunt):
+    """Seats that have nothing in common."""
+
+    action_space = (gym.spaces.Discrete(3), gym.spaces.Discrete(3), gym.spaces.Box(-1, 1, (2,), np.float32))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "sentence"),
+    [(TwoSpaces, "TwoSpaces.action_space: There are 2 spaces for 3 seats"), (MixedSpaces, "and in nothing else")],
+)
+def test_spaces_of_seats_that_do_not_fit_are_refused(kernel, sentence):
+    with pytest.raises(KernelError, match=sentence):
+        KernelBatch(kernel, 1)
 
 
 def test_rewards_are_shared_and_own_ones_together():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from shoal.errors import ConfigError
 from shoal.testing import BROKEN, check_agreement, check_batch
 from shoal.vector.kernel import KernelBatch
 from shoal.worlds.connect4.lanes.board import CELLS, COLUMNS, HEIGHT, ROWS, cell_in, completing_cells, has_four
@@ -37,6 +38,11 @@ def lines():
 
 
 LINES = list(lines())
+
+
+def test_nobody_sits_where_there_is_nobody_of_that_number():
+    with pytest.raises(ConfigError, match=r"Nobody has the number 6 in Connect4\. Use 0 for whoever acts from outside"):
+        KernelBatch(Connect4, 1, lanes={"seat": [0, 6]})
 
 
 def test_lines_and_threats_are_those_of_a_board_with_69_lines():

@@ -1,6 +1,6 @@
 """PettingZoo, both ways: worlds with seats as its environments, and its environments as lanes of a batch.
 
-parallel_env("hockey")                                         # agents player_1 and player_2
+parallel_env("spread")                                         # agents seat_0, seat_1 and seat_2, all at once
 aec_env("connect4")                                            # agents seat_0 and seat_1, in turn
 seat_batch("pettingzoo.classic.connect_four_v3:env", num_envs=8)          # lanes with seats
 parallel_batch("pettingzoo.butterfly.pistonball_v6:parallel_env", num_envs=8)   # one who controls all agents

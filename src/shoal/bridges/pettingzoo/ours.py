@@ -11,6 +11,8 @@ from shoal.errors import ActionError, ConfigError, StateError, missing_extra
 from shoal.registry import as_world, load, make
 from shoal.trees import Tree, index_tree
 from shoal.vector.batch import Batch, Info
+from shoal.vector.seats import own_part
+from shoal.vector.spaces import num_actions
 
 try:
     from pettingzoo import AECEnv, ParallelEnv
@@ -54,10 +56,10 @@ class SeatParallel(ParallelEnv):
         self.render_mode = None
 
     def observation_space(self, agent: str) -> gym.Space:
-        return self._lane.seat_observation_space
+        return self._lane.spaces_of_seats[self.possible_agents.index(agent)][0]
 
     def action_space(self, agent: str) -> gym.Space:
-        return self._lane.seat_action_space
+        return self._lane.spaces_of_seats[self.possible_agents.index(agent)][1]
 
     def reset(self, seed: int | None = None, options: dict | None = None) -> tuple[dict[str, Tree], dict[str, dict]]:
         """Observations and infos by agent."""
@@ -86,12 +88,12 @@ class SeatParallel(ParallelEnv):
         self._lane.close()
 
     def _by_agent(self, obs: Tree) -> dict[str, Tree]:
-        return {agent: index_tree(obs, (0, self.possible_agents.index(agent))) for agent in self.agents}
+        return {agent: own_view(self._lane, obs, self.possible_agents.index(agent)) for agent in self.agents}
 
     def _infos(self, info: Info) -> dict[str, dict]:
         if "action_mask" not in info:
             return {agent: {} for agent in self.agents}
-        return {a: {"action_mask": info["action_mask"][0, self.possible_agents.index(a)]} for a in self.agents}
+        return {a: {"action_mask": own_mask(self._lane, info, self.possible_agents.index(a))} for a in self.agents}
 
 
 class SeatTurns(AECEnv):
@@ -104,25 +106,25 @@ class SeatTurns(AECEnv):
         self.metadata = {"name": "shoal", "render_modes": [], "is_parallelizable": False}
         self.possible_agents = [f"seat_{k}" for k in range(lane.num_seats)]
         self.render_mode = None
-        self._space: gym.Space = lane.seat_observation_space
-        if lane.has_action_mask:
-            width = lane.empty_step().action_mask.shape[-1]  # type: ignore[union-attr]
-            mask = gym.spaces.Box(0, 1, (width,), np.int8)
-            self._space = gym.spaces.Dict({"observation": lane.seat_observation_space, "action_mask": mask})
+        self._spaces = dict(zip(self.possible_agents, lane.spaces_of_seats, strict=True))
 
     def observation_space(self, agent: str) -> gym.Space:
-        return self._space
+        seen, action = self._spaces[agent]
+        if not self._lane.has_action_mask:
+            return seen
+        mask = gym.spaces.Box(0, 1, (num_actions(action),), np.int8)
+        return gym.spaces.Dict({"observation": seen, "action_mask": mask})
 
     def action_space(self, agent: str) -> gym.Space:
-        return self._lane.seat_action_space
+        return self._spaces[agent][1]
 
     def observe(self, agent: str) -> Tree:
         """What the agent sees now."""
         seat = self.possible_agents.index(agent)
-        obs = index_tree(self._obs, (0, seat))
+        obs = own_view(self._lane, self._obs, seat)
         if not self._lane.has_action_mask:
             return obs
-        mask = self._info["action_mask"][0, seat].astype(np.int8)
+        mask = own_mask(self._lane, self._info, seat).astype(np.int8)
         on_turn = agent == self.agent_selection and not self.terminations.get(agent, False)
         return {"observation": obs, "action_mask": mask if on_turn else np.zeros_like(mask)}
 
@@ -168,7 +170,18 @@ def full_action(lane: Batch, given: dict[int, Any]) -> Tree:
     if isinstance(space, gym.spaces.Discrete | gym.spaces.MultiDiscrete):
         action[:] = space.start
     elif isinstance(space, gym.spaces.Box):
-        action[:] = np.clip(0, space.low, space.high)
+        action[0] = np.clip(0, lane.single_action_space.low, lane.single_action_space.high)  # type: ignore[attr-defined]
     for seat, value in given.items():
-        action[0, seat] = value
+        own_part(action[:, seat], lane.spaces_of_seats[seat][1])[0] = value
     return action
+
+
+def own_view(lane: Batch, obs: Tree, seat: int) -> Tree:
+    """What a seat sees of observations [1, S, ...]."""
+    row, space = index_tree(obs, (0, seat)), lane.spaces_of_seats[seat][0]
+    return own_part(row, space) if isinstance(space, gym.spaces.Box) else row
+
+
+def own_mask(lane: Batch, info: Info, seat: int) -> np.ndarray:
+    """What a seat may do, [A] bool."""
+    return info["action_mask"][0, seat, : num_actions(lane.spaces_of_seats[seat][1])]

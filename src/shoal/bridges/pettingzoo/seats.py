@@ -14,7 +14,7 @@ from shoal.errors import ConfigError, missing_extra
 from shoal.registry import load, make
 from shoal.seeding import Seeds
 from shoal.vector.batch import Array, Batch, State, Step
-from shoal.vector.seats import seated, unseated
+from shoal.vector.seats import seated, spaces_of_seats
 
 try:
     from pettingzoo import AECEnv, ParallelEnv
@@ -54,9 +54,8 @@ class SeatLane(gym.Env):
         self.names = list(self.zoo.possible_agents)
         spaces = [_plain(self.zoo.observation_space(name)) for name in self.names]
         self._own_actions = [self.zoo.action_space(name) for name in self.names]
-        self._seat_space = widest(spaces, "observations")
-        self.observation_space = seated(self._seat_space, len(self.names))
-        self.action_space = seated(widest(self._own_actions, "actions"), len(self.names))
+        self.observation_space = seated(spaces, len(self.names))
+        self.action_space = seated(self._own_actions, len(self.names))
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, Info]:
         super().reset(seed=seed)
@@ -119,7 +118,7 @@ class SeatLane(gym.Env):
     def _mask(self, seat: int, info: Info, seen: dict[str, Any], told: dict[str, Any]) -> np.ndarray:
         """What a seat may do, [A]: the first action alone where what it does is ignored."""
         assert isinstance(self.action_space, gym.spaces.MultiDiscrete)
-        choices, own = np.arange(self.action_space.nvec[0]), self._own_actions[seat]
+        choices, own = np.arange(self.action_space.nvec.max()), self._own_actions[seat]
         if not info["present"][seat] or ("turn" in info and info["turn"] != seat):
             return choices == 0
         name = self.names[seat]
@@ -137,16 +136,16 @@ class ZooBatch(Batch):
 
     def __init__(self, lanes: Batch) -> None:
         self.lanes = lanes
-        actions = unseated(lanes.single_action_space)
+        actions = spaces_of_seats(lanes.single_action_space)
         super().__init__(
             lanes.num_envs,
-            unseated(lanes.single_observation_space),
+            spaces_of_seats(lanes.single_observation_space),
             actions,
             autoreset_mode=lanes.autoreset_mode,
-            has_action_mask=isinstance(actions, gym.spaces.Discrete),
+            has_action_mask=isinstance(actions[0], gym.spaces.Discrete),
             copy=lanes.copy,
             metadata=lanes.metadata,
-            seats=lanes.single_action_space.shape[0],  # type: ignore[index]
+            seats=len(actions),
         )
         self._returns = np.zeros((self.num_envs, self.num_seats))
         self._over = np.zeros(self.num_envs, np.bool_)
@@ -204,22 +203,3 @@ def _plain(space: gym.Space) -> gym.Space:
     if isinstance(space, gym.spaces.Dict) and "observation" in space.spaces:
         return space["observation"]
     return space
-
-
-def widest(spaces: list[gym.Space], what: str) -> gym.Space:
-    """A space that has room for all of these; `ConfigError` if they differ in more than their widths."""
-    first = spaces[0]
-    if all(space == first for space in spaces) and isinstance(first, gym.spaces.Box | gym.spaces.Discrete):
-        return first
-    if all(isinstance(space, gym.spaces.Discrete) and space.start == 0 for space in spaces):
-        return gym.spaces.Discrete(max(int(space.n) for space in spaces))  # type: ignore[attr-defined]
-    flat = all(isinstance(space, gym.spaces.Box) and len(space.shape) == 1 for space in spaces)
-    if flat and len({space.dtype for space in spaces}) == 1:
-        width = max(space.shape[0] for space in spaces)  # type: ignore[index]
-        low = min(float(space.low.min()) for space in spaces)  # type: ignore[attr-defined]
-        high = max(float(space.high.max()) for space in spaces)  # type: ignore[attr-defined]
-        return gym.spaces.Box(min(low, 0.0), max(high, 0.0), (width,), first.dtype)  # type: ignore[arg-type]
-    raise ConfigError(
-        f"The {what} of the agents are {', '.join(dict.fromkeys(map(str, spaces)))}. Seats of a lane may differ in how "
-        "many numbers or choices they have, and in nothing else."
-    )

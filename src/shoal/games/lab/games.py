@@ -14,6 +14,10 @@ import numpy as np
 from shoal.errors import ConfigError
 from shoal.games.lab.pool import Ratings, score_of
 from shoal.options import Values
+from shoal.seeding import Seed
+from shoal.training.evaluate import EpisodeQuota
+from shoal.training.lab import Policy, Verdict
+from shoal.vector.batch import Batch, Info
 
 Entrant = TypeVar("Entrant")
 
@@ -40,6 +44,35 @@ def summary(games: np.ndarray) -> Values:
         "lost": float((winner == -1).mean()),
         "mean_length": float(games[:, 1].mean()),
     }
+
+
+def play_games(
+    batch: Batch, policy: Policy, games: int, seed: int | Seed, winners: Callable[[Info], np.ndarray]
+) -> np.ndarray:
+    """Winner and length of each game, [games, 2]; as many from every lane, the first ones of each.
+
+    `winners` reads them off the infos of a step in which games ended, [B]: 1 for a game that `policy` won, 0, or -1.
+    """
+    quota, rows = EpisodeQuota(batch.num_envs, games), []
+    obs, info = batch.reset(seed=seed)
+    while not quota.done:
+        obs, _, terminated, truncated, info = batch.step(policy(obs, info))
+        ended = terminated | truncated
+        if ended.any():
+            rows.append(np.stack([winners(info), info["episode"]["l"]], axis=1)[quota.counts(ended)])
+            policy.forget(ended)
+    return np.concatenate(rows)
+
+
+def verdict(title: str, results: dict[str, Values]) -> Verdict:
+    """A line per opponent of their `summary`, and the same as a JSON value."""
+    width = max(map(len, results))
+    lines = [
+        f"against {name:<{width}}  {r['games']} games: {r['won']:.1%} won ({r['low']:.1%} to {r['high']:.1%}), "
+        f"{r['drawn']:.1%} drawn, {r['lost']:.1%} lost, {r['mean_length']:.0f} steps each"
+        for name, r in results.items()
+    ]
+    return Verdict("\n".join([title, *lines]), {"against": results})
 
 
 class Result(NamedTuple):

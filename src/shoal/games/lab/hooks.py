@@ -12,16 +12,19 @@ from shoal.agents.frozen import FrozenPolicy, freeze
 from shoal.agents.rollout import Rollout
 from shoal.errors import ConfigError
 from shoal.games.lab.entrants import load_policy
+from shoal.games.lab.experience import Mirrored, OtherSeat
 from shoal.games.lab.games import summary
 from shoal.games.lab.options import ITSELF, POOL, GameTraining, weights_of
 from shoal.games.lab.pool import Pool, Ratings
-from shoal.games.lab.tournament import against, play_games
+from shoal.games.lab.tournament import against, check_bot, play_seat
+from shoal.games.lanes.rows import SeatRows
 from shoal.games.lanes.versus import VersusBatch
 from shoal.registry import as_world
 from shoal.seeding import Seed, Stream
 from shoal.training.acting import Actor
 from shoal.training.config import TrainConfig
 from shoal.training.hooks import Hooks, Reads
+from shoal.training.lab import lab_of
 from shoal.training.loop import Loop
 from shoal.trees import Tree
 from shoal.vector.batch import Batch
@@ -34,11 +37,25 @@ GameConfig = TrainConfig[Any, GameTraining]
 
 def make_hooks(batch: Batch, config: GameConfig) -> Hooks:
     """The returns of every seat; for versus also opponents, pool, ratings, and games against the bots."""
+    if config.runners and isinstance(batch, SeatRows):
+        raise ConfigError(f"Runners share lanes and not seats, so seats={config.extra.seats!r} cannot have any.")
     returns = SeatReturns()
+    mirror = (mirror_of(config),) if config.extra.mirror else ()
     if not isinstance(batch, VersusBatch):
-        return Hooks((returns,), (returns,))
+        return Hooks((returns,), (returns, *mirror))
+    for bot in config.extra.eval_against:
+        check_bot(batch, bot)
     league = League(config)
-    return Hooks((returns, league), (returns, league, BotGames(config)))
+    other = (OtherSeat(),) if config.extra.both_players else ()
+    return Hooks((returns, league, *other), (returns, league, BotGames(config), *mirror))
+
+
+def mirror_of(config: TrainConfig[Any, Any]) -> Mirrored:
+    """The hook that lets the agent learn from what the world's own mirror shows."""
+    build = lab_of(as_world(config.world)).mirror
+    if build is None:
+        raise ConfigError(f"{config.world} declares no symmetry, so nothing can be mirrored. Leave mirror out.")
+    return Mirrored(build(config.env))
 
 
 class SeatReturns:
@@ -185,6 +202,6 @@ class BotGames:
         ):
             batch = VersusBatch(lanes)
             for bot in config.extra.eval_against or batch.bots:
-                result = summary(play_games(against(batch, bot), Actor(loop.agent), games, Seed(0, Stream.GAMES)))
+                result = summary(play_seat(against(batch, bot), Actor(loop.agent), games, Seed(0, Stream.GAMES)))
                 shares |= {f"eval/won_{bot}": result["won"], f"eval/lost_{bot}": result["lost"]}
         return shares

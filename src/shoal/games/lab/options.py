@@ -15,9 +15,14 @@ ITSELF, POOL = "itself", "pool"
 class GameTraining:
     """Who learns in lanes with seats, and against whom."""
 
-    seats: Literal["shared", "versus"] = "shared"
+    seats: Literal["shared", "versus", "separate", "joint"] = "shared"
     """shared: one network plays every seat, each a row of the rollout. versus: the learner sits in one seat, which
-    changes with every episode, and opponents in the others."""
+    changes with every episode, and opponents in the others. separate: a network for every role. joint: one controller
+    sees and moves all seats at once."""
+    central_value: bool = False
+    """For shared: the value sees what all seats see; who acts still sees its own part alone."""
+    roles: tuple[str, ...] = ()
+    """For separate: the role of every seat, e.g. hunter hunter prey; every seat its own if none are named."""
     opponents: tuple[str, ...] = (ITSELF, f"{POOL}=4")
     """For versus, with their weights (1 if none is given): bots of the world, random, itself, pool (its past), run
     folders and stored policies, e.g. random=1 itself=2 pool=4."""
@@ -25,6 +30,10 @@ class GameTraining:
     """Environment steps after which another policy joins the pool."""
     strategy: Literal["latest", "uniform", "prioritised"] = "prioritised"
     """How one of the pool is chosen: the latest, any, or most often those that are neither beaten nor hopeless."""
+    both_players: bool = False
+    """For versus, with a replay memory: learn from the other player's transitions too, where a policy sits there."""
+    mirror: bool = False
+    """With a replay memory: learn from mirror images of half of the transitions, in worlds that have a symmetry."""
     eval_against: tuple[str, ...] = ()
     """For versus: bots to play at every evaluation; all that the world has if none is named."""
     eval_games: int = 200
@@ -34,6 +43,12 @@ class GameTraining:
         for name in ("pool_every", "eval_games"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} must be at least 1, not {getattr(self, name)}.")
+        if self.central_value and self.seats != "shared":
+            raise ConfigError(f"central_value is for seats='shared', not {self.seats!r}.")
+        if self.both_players and self.seats != "versus":
+            raise ConfigError(f"both_players is for seats='versus', not {self.seats!r}, where all seats learn already.")
+        if self.roles and self.seats != "separate":
+            raise ConfigError(f"roles are for seats='separate', not {self.seats!r}.")
         weights_of(self.opponents)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from shoal.agents.frozen import FrozenPolicy
 from shoal.errors import ConfigError
 from shoal.games.lab.entrants import Seated, load_policy
-from shoal.games.lab.games import Result, name_of, round_robin, summary
+from shoal.games.lab.games import Result, name_of, play_games, round_robin, summary, verdict
 from shoal.games.lanes.versus import VersusBatch, bots_of
 from shoal.options import NoOptions, Values
 from shoal.seeding import Seed
@@ -27,24 +27,20 @@ Entrant = str | FrozenPolicy
 """The name of a bot, or a policy."""
 
 
-def play_games(batch: VersusBatch, policy: Policy, games: int, seed: int | Seed) -> np.ndarray:
-    """Outcome (1, 0 or -1) and length of each game, [games, 2]; as many from every lane, sides alternating."""
-    quota, rows = EpisodeQuota(batch.num_envs, games), []
-    obs, info = batch.reset(seed=seed)
-    while not quota.done:
-        obs, _, terminated, truncated, info = batch.step(policy(obs, info))
-        ended = terminated | truncated
-        if ended.any():
-            outcome = np.stack([2 * info["final_info"]["score"] - 1, info["episode"]["l"]], axis=1)
-            rows.append(outcome[quota.counts(ended)])
-            policy.forget(ended)
-    return np.concatenate(rows)
+def play_seat(batch: VersusBatch, policy: Policy, games: int, seed: int | Seed) -> np.ndarray:
+    """Outcome (1, 0 or -1) and length of each game, [games, 2]; sides alternate."""
+    return play_games(batch, policy, games, seed, lambda info: 2 * info["final_info"]["score"] - 1)
+
+
+def check_bot(batch: VersusBatch, bot: str) -> None:
+    """`ConfigError` if these lanes have no such bot."""
+    if bot not in batch.bots:
+        raise ConfigError(f"There is no bot {bot!r} here; there are {', '.join(batch.bots)}.")
 
 
 def against(batch: VersusBatch, bot: str) -> VersusBatch:
     """The same lanes with this bot in all of the other seats."""
-    if bot not in batch.bots:
-        raise ConfigError(f"There is no bot {bot!r} here; there are {', '.join(batch.bots)}.")
+    check_bot(batch, bot)
     batch.set_opponents([], np.array([name == bot for name in batch.bots], float))
     return batch
 
@@ -56,14 +52,8 @@ def evaluate(player: Player[Any], options: NoOptions, episodes: int | None, seed
     games, results = episodes or GAMES, dict[str, Values]()
     for bot in player.batch.bots:
         with closing(VersusBatch(player.make_lanes(min(LANES, games), player.options))) as batch:
-            results[bot] = summary(play_games(against(batch, bot), player.act_in(batch), games, seed))
-    width = max(map(len, results))
-    lines = [
-        f"against {bot:<{width}}  {r['games']} games: {r['won']:.1%} won ({r['low']:.1%} to {r['high']:.1%}), "
-        f"{r['drawn']:.1%} drawn, {r['lost']:.1%} lost, {r['mean_length']:.0f} steps each"
-        for bot, r in results.items()
-    ]
-    return Verdict("\n".join([player.title, *lines]), {"against": results})
+            results[bot] = summary(play_seat(against(batch, bot), player.act_in(batch), games, seed))
+    return verdict(player.title, results)
 
 
 @dataclass(frozen=True)
@@ -98,7 +88,7 @@ class SeatTournament:
                 against(batch, two)
             else:
                 batch.set_opponents([two], [0.0] * len(batch.bots) + [1.0])
-            return play_games(batch, Seated(one), games, seed)[:, 0]
+            return play_seat(batch, Seated(one), games, seed)[:, 0]
 
     def settings_against(self, path: str) -> Values:
         """A seat against this policy alone."""

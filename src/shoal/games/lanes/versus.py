@@ -14,14 +14,18 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from shoal.errors import ConfigError
+from shoal.games.lanes.draws import drawn, levels_of
 from shoal.options import Values
 from shoal.seeding import Seeds, lane_keys, mix
 from shoal.trees import index_tree, map_tree
 from shoal.vector.batch import Array, Batch, Info, State, Step
+from shoal.vector.seats import within
 from shoal.vector.spaces import as_actions, empty_batch
 
 CHANCE = "random"
 """The opponent that every game has."""
+OPPONENT, CHOICE = 2, 3
+"""What random numbers are drawn for."""
 
 
 class Opponent(Protocol):
@@ -43,6 +47,7 @@ class VersusBatch(Batch):
     Opponents are numbered: the bots (`bots`), then the policies. One who is drawn takes all of the other seats. Infos
     are those of the game, the learner's `seat`, the `opponent`, and where an episode ended, in `final_info`, these two
     of the game that is over, its `returns` [B, S] and the learner's `score`: 1 for a win, 0.5 for a draw, 0 for a loss.
+    After `show_other` infos also have the step as the `other` of two players saw it.
     """
 
     def __init__(self, lanes: Batch) -> None:
@@ -64,7 +69,7 @@ class VersusBatch(Batch):
         self.who, self.seat = np.zeros(B, np.int64), np.zeros(B, np.int64)
         self._turn, self._present = np.full(B, -1), np.ones((B, S), np.bool_)
         self.policies: list[Opponent] = []
-        self._levels = np.ones(1)
+        self._levels, self._shows_other = np.ones(1), False
         self.set_opponents([], np.ones(len(self.bots)))
 
     @property
@@ -76,22 +81,22 @@ class VersusBatch(Batch):
 
     def set_opponents(self, policies: Sequence[Opponent], weights: Sequence[float] | np.ndarray) -> None:
         """From the next episodes on an opponent is drawn by weights [bots + policies]."""
-        shares = np.array(weights, np.float64)
-        if len(shares) != len(self.bots) + len(policies) or not shares.sum() > 0 or (shares < 0).any():
-            raise ConfigError(
-                f"Invalid weights of the opponents: {shares.tolist()}. There must be one each for "
-                f"{', '.join(self.bots)} and the {len(policies)} policies, none of them negative and not all zero."
-            )
-        self.policies, self._levels = list(policies), np.cumsum(shares / shares.sum())
+        self.policies, self._levels = list(policies), levels_of(weights, self.bots, len(policies))
         if self._was_reset:
             self._seat_bots(self._rows)
 
-    def get_settings(self) -> tuple[list[Opponent], np.ndarray]:
-        """Who plays, and how often."""
-        return self.policies, self._levels
+    def show_other(self) -> None:
+        """From now on infos have `other`: obs, action, reward, next_obs, masks, and `valid` where a policy sat."""
+        if self.lanes.num_seats != 2:
+            raise ConfigError(f"There is no one other player among {self.lanes.num_seats} seats.")
+        self._shows_other = True
 
-    def set_settings(self, settings: tuple[list[Opponent], np.ndarray]) -> None:
-        self.policies, self._levels = settings
+    def get_settings(self) -> tuple[list[Opponent], np.ndarray, bool]:
+        """Who plays, how often, and whether the other player's steps are shown."""
+        return self.policies, self._levels, self._shows_other
+
+    def set_settings(self, settings: tuple[list[Opponent], np.ndarray, bool]) -> None:
+        self.policies, self._levels, self._shows_other = settings
         if self._was_reset:
             self._seat_bots(self._rows)
 
@@ -115,11 +120,14 @@ class VersusBatch(Batch):
         self._actions[self._rows, self.seat] = action
         self._ask_opponents()
         every = self._all
-        info = self.lanes.step_into(self._actions, every)
+        before = self._seen_by_other("obs", "mask") if self._shows_other else {}
+        info = self.lanes.step_into(within(self._actions, self.lanes.single_action_space), every)
         who, seat = self.who.copy(), self.seat.copy()
         out.terminated[:], out.truncated[:] = every.terminated, every.truncated
         out.reward[:] = every.reward[self._rows, seat]
         ended = every.terminated | every.truncated
+        if self._shows_other:
+            info = {**info, "other": self._other_step(before, ended)}
         same_step = self.autoreset_mode == AutoresetMode.SAME_STEP
         if ended.any() and same_step:
             lanes = np.flatnonzero(ended)
@@ -183,17 +191,29 @@ class VersusBatch(Batch):
             }  # fmt: skip
         return told
 
+    def _seen_by_other(self, seen: str, allowed: str) -> dict[str, np.ndarray]:
+        """What the other player sees now and, where there are masks, may do; under these names."""
+        rows = self._rows, 1 - self.seat
+        mask = {} if self._all.action_mask is None else {allowed: self._all.action_mask[rows]}
+        return {seen: self._all.obs[rows], **mask}
+
+    def _other_step(self, before: dict[str, np.ndarray], ended: np.ndarray) -> dict[str, np.ndarray]:
+        """The step just made as the other player saw it, arrays [B, ...]."""
+        rows = self._rows, 1 - self.seat
+        after = self._seen_by_other("next_obs", "next_mask")
+        if self.autoreset_mode == AutoresetMode.SAME_STEP:
+            after["next_obs"][ended] = self._all.final_obs[rows][ended]
+        made = {"action": self._actions[rows], "reward": self._all.reward[rows], "valid": self.who >= len(self.bots)}
+        return {**before, **made, **after}
+
     # ------------------------------------------------------------------ episodes and opponents
 
     def _draw(self, lanes: np.ndarray, ahead: int) -> tuple[np.ndarray, np.ndarray]:
         """Opponent and seat of the lanes' episodes, this one's or that many later, from each lane's own stream."""
         with np.errstate(over="ignore"):
             episode = self._episode[lanes] + np.uint64(ahead)
-            keys = mix(mix(self._keys[lanes] + np.uint64(2)) + episode)
             seat = (self._keys[lanes] + episode) % np.uint64(len(self._seats))
-        uniforms = (keys >> np.uint64(11)).astype(np.float64) / 2.0**53
-        who = np.minimum(np.searchsorted(self._levels, uniforms, side="right"), len(self._levels) - 1)
-        return who, seat.astype(np.int64)
+        return drawn(self._keys[lanes], episode, OPPONENT, self._levels), seat.astype(np.int64)
 
     def _seat_bots(self, lanes: np.ndarray, ahead: int = 1) -> None:
         """Tell the kernel which of its bots plays where in the lanes' next episodes; it looks when they begin."""
@@ -251,7 +271,7 @@ class VersusBatch(Batch):
         shape = mask.shape[1:] if mask is not None else space.shape or (1,)
         width = int(np.prod(shape))
         with np.errstate(over="ignore"):
-            keys = mix(mix(self._keys[lanes] + np.uint64(3)) + self._episode[lanes])
+            keys = mix(mix(self._keys[lanes] + np.uint64(CHOICE)) + self._episode[lanes])
             keys = mix(keys + self._age[lanes] * np.uint64(len(self._seats)) + seats.astype(np.uint64))
             each = mix(keys[:, None] + np.arange(1, width + 1, dtype=np.uint64))
         uniforms = (each >> np.uint64(11)).astype(np.float64) / 2.0**53

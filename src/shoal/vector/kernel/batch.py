@@ -29,6 +29,7 @@ from shoal.vector.kernel.kernel import Kernel
 from shoal.vector.kernel.outputs import Outputs, arrays_of, as_given, free_set
 from shoal.vector.kernel.params import LaneParams
 from shoal.vector.kernel.reach import where
+from shoal.vector.kernel.seats import check_bots
 from shoal.vector.spaces import raise_action_outside
 
 _MODES = {
@@ -106,6 +107,8 @@ class KernelBatch(KernelAttributes):
         for name, value in fields.items():
             if name not in (self.kernel.state.names or ()):
                 raise ConfigError(f"{self.kernel.name} has no state field {name!r}; it has {self.kernel.state.names}.")
+            if name == "seat" and self.kernel.bots:
+                check_bots(self.kernel, np.asarray(value))
             self._state[name] = value
 
     def set_params(self, **values: object) -> None:

@@ -28,6 +28,7 @@ from shoal.vector.kernel.kernel import SEAT_FUNCTIONS, Kernel
 from shoal.vector.kernel.kinds import SIGNATURES
 from shoal.vector.kernel.reach import Reach, where
 from shoal.vector.kernel.source import SourceSet
+from shoal.vector.seats import own_choices
 from shoal.vector.spaces import empty_batch, num_actions
 
 BUDGET_S = 1.0  # of this thread's own time, so that a busy machine does not make it see less
@@ -151,12 +152,14 @@ class _Trial:
             self._call["inform"](s, self._p, np.zeros(1, kernel.info).view(np.recarray)[0])
         if "mask" in self._call and not ended:
             rows = (kernel.seats,) if kernel.seats else ()
-            mask = np.zeros((*rows, num_actions(kernel.action_space)), np.bool_)
+            mask = np.zeros((*rows, num_actions(kernel.seat_action_space)), np.bool_)
             self._call["mask"](s, self._p, mask)
             if kernel.seats:
+                assert isinstance(kernel.lane_action_space, gym.spaces.MultiDiscrete)
                 mask[self._ignored(s), 0] = True
-            self._mask[lane] = mask.reshape(-1)
-            self._check_mask(mask.reshape(-1))
+                mask = own_choices(mask, kernel.lane_action_space)
+            self._mask[lane] = mask
+            self._check_mask(mask)
         if kernel.seats:
             self._check_pay(s)
         self._check_unchanged(lane, before)

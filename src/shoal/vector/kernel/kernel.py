@@ -13,7 +13,7 @@ from shoal.errors import ConfigError, KernelError, unknown_name
 from shoal.options import Range
 from shoal.vector.kernel.declared import declared
 from shoal.vector.kernel.forms import leaf_spaces
-from shoal.vector.seats import seated
+from shoal.vector.seats import SeatSpace, common, seated
 
 SEAT_FUNCTIONS = ("pay", "turn", "present")
 """What only a kernel with seats may have."""
@@ -52,10 +52,11 @@ class Kernel:
     Optional: `mask(s, p, out)` writes which actions are allowed (`out[a] = True`), and `inform(s, p, out)` with
     `info = record(...)` writes named infos of the step (`out.name = ...`).
 
-    With `seats = 2` (or any number) several act in a lane. The spaces are those of one seat; `action`, and `out` of
-    `observe` and `mask`, have a row for each. `step` returns the reward that all seats share; `pay(s, p, out)` writes
-    what each is paid besides. Where they play in turn, `turn(s, p)` returns the seat whose action counts; where seats
-    may leave before the others, `present(s, p, out)` writes who is still there. A kernel that can play seats itself
+    With `seats = 2` (or any number) several act in a lane. The spaces are those of one seat, or lists with one for each
+    (rows then have room for the widest); `action`, and `out` of `observe` and `mask`, have a row for each. `step`
+    returns the reward that all seats share; `pay(s, p, out)` writes what each is paid besides. Where they play in turn,
+    `turn(s, p)` returns the seat whose action counts; where seats may leave before the others, `present(s, p, out)`
+    writes who is still there. A kernel that can play seats itself
     names its `bots` and has a field `seat=i8[seats]`, which `reset` reads: 0 for whoever acts from outside, k for the
     k-th bot.
 
@@ -65,8 +66,8 @@ class Kernel:
     plain functions, found wherever they are.
     """
 
-    observation_space: gym.Space
-    action_space: gym.Space
+    observation_space: SeatSpace
+    action_space: SeatSpace
     state: np.dtype
     info: np.dtype | None = None
     params: ClassVar[Mapping[str, Any]] = {}
@@ -102,6 +103,11 @@ class Kernel:
         return seated(self.observation_space, self.seats)
 
     @property
+    def seat_action_space(self) -> gym.Space:
+        """A space that has room for the actions of every seat."""
+        return common(self.action_space)
+
+    @property
     def lane_action_space(self) -> gym.Space:
         """What a lane takes: `action_space`, of every seat."""
         return seated(self.action_space, self.seats)
@@ -126,8 +132,9 @@ class Kernel:
     @property
     def masks_actions(self) -> bool:
         """Whether lanes deliver a mask: their own, or one that says whose actions are ignored."""
-        is_choice = isinstance(self.action_space, gym.spaces.Discrete | gym.spaces.MultiDiscrete)
-        return self.function("mask") is not None or (is_choice and bool(self.seat_infos))
+        is_choice = isinstance(self.seat_action_space, gym.spaces.Discrete | gym.spaces.MultiDiscrete)
+        differ = self.seat_action_space is not self.action_space
+        return self.function("mask") is not None or (is_choice and (differ or bool(self.seat_infos)))
 
     @property
     def seat_infos(self) -> list[tuple]:
@@ -155,16 +162,8 @@ class Kernel:
         for attribute in ("observation_space", "action_space", "state"):
             if not hasattr(self, attribute):
                 raise KernelError(f"{self._at(attribute)} is missing. A kernel needs spaces, state, and functions.")
-            if attribute != "state" and not isinstance(getattr(self, attribute), gym.Space):
-                raise KernelError(
-                    f"{self._at(attribute)} is {getattr(self, attribute)!r}, not a space. Use gymnasium.spaces, e.g. "
-                    "Box(0, 1, (3,), np.float32) or Discrete(4)."
-                )
             if attribute != "state":
-                try:
-                    leaf_spaces(getattr(self, attribute))
-                except KernelError as error:
-                    raise KernelError(f"{self._at(attribute)}: {error}") from None
+                self._check_space(attribute)
         for function in ("reset", "step", "observe"):
             if self.function(function) is None:
                 raise KernelError(f"{self._at(function)} is missing. A kernel needs reset, step and observe.")
@@ -199,6 +198,22 @@ class Kernel:
 
     def _at(self, attribute: str) -> str:
         return declared(type(self), attribute)
+
+    def _check_space(self, attribute: str) -> None:
+        space = getattr(self, attribute)
+        each = space if self.seats and isinstance(space, list | tuple) and space else (space,)
+        if not all(isinstance(one, gym.Space) for one in each):
+            raise KernelError(
+                f"{self._at(attribute)} is {space!r}, not a space. Use gymnasium.spaces, e.g. "
+                "Box(0, 1, (3,), np.float32) or Discrete(4)."
+            )
+        try:
+            for one in each:
+                leaf_spaces(one)
+            if each is space:
+                seated(space, self.seats)
+        except (ConfigError, KernelError) as error:
+            raise KernelError(f"{self._at(attribute)}: {error}") from None
 
     def _check_parameters(self, params: object) -> None:
         if not isinstance(params, Mapping):

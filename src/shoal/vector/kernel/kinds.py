@@ -91,7 +91,7 @@ def argument_kinds(kernel: Kernel, function: str) -> list[Kind]:
         known["out"] = of_space(kernel.lane_observation_space, "the observation", scalar=Cells((1,)))
     elif function == "mask":
         rows = (kernel.seats,) if kernel.seats else ()
-        known["out"] = Cells((*rows, num_actions(kernel.action_space)))
+        known["out"] = Cells((*rows, num_actions(kernel.seat_action_space)))
     elif function in ("pay", "present"):
         known["out"] = Cells((kernel.seats,))
     elif function == "inform" and kernel.info is not None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import gymnasium as gym
+import numpy as np
 
+from shoal.errors import ConfigError
 from shoal.vector.kernel.kernel import Kernel
 
 
@@ -16,6 +18,8 @@ class Seats:
     count: int
     choices: tuple[int, ...]
     """Sizes of the parts of one seat's action; none where there is no mask."""
+    own: tuple[int, ...]
+    """How many choices each seat has of its own; none where all have the same."""
     pays: bool
     in_turn: bool
     may_leave: bool
@@ -72,6 +76,12 @@ class Seats:
         width, firsts = sum(self.choices), [sum(self.choices[:k]) for k in range(len(self.choices))]
         lines = self._each(f"for a in range({width}):", f"    action_mask[i, j, a] = {not has_own}")
         own = ["mask(LANE, P, action_mask[i])"] if has_own else []
+        own += [
+            line
+            for seat, count in enumerate(self.own)
+            if count < width
+            for line in (f"for a in range({count}, {width}):", f"    action_mask[i, {seat}, a] = False")
+        ]
         ignored = ["j != now_on"] if self.in_turn else []
         ignored += ["not info[i].present[j]"] if self.may_leave else []
         if not ignored:
@@ -95,9 +105,20 @@ def seats_of(kernel: Kernel) -> Seats | None:
     """How the seats of a kernel play; None if it has none."""
     if not kernel.seats:
         return None
-    space = kernel.action_space
-    choices: tuple[int, ...] = ()
+    space, choices, own = kernel.seat_action_space, tuple[int, ...](), tuple[int, ...]()
     if kernel.masks_actions:
         choices = tuple(map(int, space.nvec.flat)) if isinstance(space, gym.spaces.MultiDiscrete) else (int(space.n),)  # type: ignore[attr-defined]
+        if space is not kernel.action_space:
+            own = tuple(int(seat.n) for seat in kernel.action_space)  # type: ignore[attr-defined, union-attr]
     functions = (kernel.function(name) is not None for name in ("pay", "turn", "present"))
-    return Seats(kernel.seats, choices, *functions)
+    return Seats(kernel.seats, choices, own, *functions)
+
+
+def check_bots(kernel: Kernel, numbers: np.ndarray) -> None:
+    """`ConfigError` for a number in the field `seat` that is nobody's."""
+    unknown = numbers[(numbers < 0) | (numbers > len(kernel.bots))]
+    if unknown.size:
+        listed = ", ".join(f"{k + 1} for {bot}" for k, bot in enumerate(kernel.bots))
+        raise ConfigError(
+            f"Nobody has the number {unknown.flat[0]} in {kernel.name}. Use 0 for whoever acts from outside, {listed}."
+        )

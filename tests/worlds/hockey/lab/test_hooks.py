@@ -5,7 +5,7 @@ import pytest
 
 import shoal
 from shoal.errors import ConfigError
-from shoal.worlds.hockey.lab.hooks import Symmetry
+from shoal.worlds.hockey.lab.hooks import mirror_of
 from shoal.worlds.hockey.lab.options import HockeyTraining
 from shoal.worlds.hockey.world import HockeyOptions
 
@@ -13,11 +13,11 @@ TINY = {"total_steps": 64, "num_envs": 2, "eval_episodes": 1, "quiet": True}
 
 
 def test_every_kind_of_action_has_a_mirror_image():
-    assert Symmetry(HockeyOptions()).mirror.action.tolist() == [1, -1, -1, 1]
-    assert Symmetry(HockeyOptions(keep_mode=False)).mirror.action.tolist() == [1, -1, -1]
+    assert mirror_of(HockeyOptions()).action.tolist() == [1, -1, -1, 1]
+    assert mirror_of(HockeyOptions(keep_mode=False)).action.tolist() == [1, -1, -1]
     for eight in (HockeyOptions(discrete=True), HockeyOptions(actions="eight")):
-        assert Symmetry(eight).mirror.action.tolist() == [0, 1, 2, 4, 3, 6, 5, 7]
-    assert len(Symmetry(HockeyOptions(keep_mode=False)).mirror.obs) == 16
+        assert mirror_of(eight).action.tolist() == [0, 1, 2, 4, 3, 6, 5, 7]
+    assert len(mirror_of(HockeyOptions(keep_mode=False)).obs) == 16
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,14 @@ import pytest
 import shoal
 from shoal.agents.frozen import FrozenPolicy
 from shoal.errors import ConfigError
-from shoal.worlds.hockey.lab.games import play_games, summary
+from shoal.worlds.hockey.lab.games import play_rink, summary
 from shoal.worlds.hockey.lab.policies import named_policies, stored_policies
 
 
 def games(name, opponent, count=128):
     policy = named_policies()[name]
     env = shoal.make("hockey", 128, opponent=opponent, **policy.needs)
-    return summary(play_games(env, policy.make(env), count, seed=0))
+    return summary(play_rink(env, policy.make(env), count, seed=0))
 
 
 @pytest.mark.parametrize(("name", "weak", "strong"), [("ppo", 0.95, 0.85), ("sac", 0.97, 0.93), ("dddqn", 0.75, 0.65)])
@@ -39,7 +39,7 @@ def test_strong_scores_more_than_weak():
 
 def test_as_many_games_count_from_every_lane():
     env = shoal.make("hockey", 3, opponent="none", mode="TRAIN_SHOOTING")
-    assert len(play_games(env, named_policies()["sac"].make(env), 7, seed=0)) == 7
+    assert len(play_rink(env, named_policies()["sac"].make(env), 7, seed=0)) == 7
 
 
 @pytest.mark.parametrize(("options", "widths"), [({"keep_mode": False}, "16 and 3"), ({"discrete": True}, "18 and 0")])

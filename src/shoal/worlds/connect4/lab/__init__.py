@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from shoal.games.lab import LAB as GAME
 from shoal.training.lab import Headline, NamedPolicy, Preset
 from shoal.worlds.connect4.world import Connect4Options
+
+if TYPE_CHECKING:
+    from shoal.agents.offpolicy import Mirror
 
 STORED = Path(__file__).with_name("stored")
 
@@ -42,6 +46,18 @@ def _policies(options: Connect4Options) -> Mapping[str, NamedPolicy]:
     return {name: named(FrozenPolicy.load(path)) for name, path in stored_policies(STORED).items()}
 
 
+def _mirror(options: Connect4Options) -> Mirror:
+    """Left and right change places."""
+    import numpy as np
+
+    from shoal.agents.offpolicy import Mirror
+    from shoal.worlds.connect4.lanes.board import CELLS, COLUMNS
+
+    cells = np.arange(2 * CELLS).reshape(-1, COLUMNS)[:, ::-1].ravel()
+    order = np.append(cells, 2 * CELLS)
+    return Mirror(np.ones(len(order), np.float32), np.arange(COLUMNS)[::-1].copy(), order)
+
+
 def _serve(opponent: str | None) -> int:
     from shoal.worlds.connect4.lab.mouse import serve
 
@@ -51,6 +67,7 @@ def _serve(opponent: str | None) -> int:
 LAB = replace(
     GAME,
     presets=PRESETS,
+    mirror=_mirror,
     policies=_policies,
     default_policy="ppo",
     serve=_serve,

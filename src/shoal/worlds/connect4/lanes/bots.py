@@ -7,7 +7,7 @@ and later losses are better.
 from __future__ import annotations
 
 from shoal.vector.kernel import i8, i64, record, scratch
-from shoal.worlds.connect4.lanes.board import CELLS, COLUMNS, cell_in, completing_cells, landing_cells
+from shoal.worlds.connect4.lanes.board import CELLS, COLUMN, COLUMNS, HEIGHT, cell_in, completing_cells, landing_cells
 
 BOTS = ("random", "one-ply", "depth2", "depth4", "depth6")
 DEPTHS = (0, 0, 1, 2, 4, 6)  # by who plays: nobody of ours, then the bots
@@ -21,22 +21,34 @@ NODE = record(own=i64, board=i64, alpha=i8, beta=i8, best=i8, tried=i8)
 
 def choose(own, board, stones, depth, rng):
     """The column that a bot plays who has `own` on a board of so many stones, and sees `depth` moves ahead."""
-    winning = completing_cells(own, board) & landing_cells(board) if depth > 0 else 0
-    best, ties, chosen = -MOST, 0, 0
+    landing = landing_cells(board)
+    if depth == 0:
+        return column_at(landing, rng)
+    winning = completing_cells(own, board) & landing
+    if winning or depth == 1 or stones + 1 == CELLS:
+        return column_at(winning if winning else landing, rng)
+    best, equals = -MOST, 0
     for column in range(COLUMNS):
-        cell = cell_in(board, column)
+        cell = landing & (COLUMN << (HEIGHT * column))
         if cell:
-            value = 0
-            if cell & winning:
-                value = MOST - stones
-            elif depth > 1 and stones + 1 < CELLS:
-                value = -search(board ^ own, board | cell, stones + 1, depth - 1, -MOST, 1 - best)
+            value = -search(board ^ own, board | cell, stones + 1, depth - 1, -MOST, 1 - best)
             if value > best:
-                best, ties = value, 0
+                best, equals = value, 0
             if value == best:
-                ties += 1
-                if rng.integers(ties) == 0:  # each of the equally good ones with the same chance
-                    chosen = column
+                equals |= cell
+    return column_at(equals, rng)
+
+
+def column_at(cells, rng):
+    """One of the columns in which there is a cell of `cells`, each with the same chance."""
+    count = 0
+    for column in range(COLUMNS):
+        count += (cells & (COLUMN << (HEIGHT * column))) != 0
+    left, chosen = rng.integers(count), 0
+    for column in range(COLUMNS):
+        here = (cells & (COLUMN << (HEIGHT * column))) != 0
+        chosen = column if here and left == 0 else chosen
+        left -= here
     return chosen
 
 

@@ -6,9 +6,12 @@ import gymnasium as gym
 import numpy as np
 
 from shoal.vector.kernel import Kernel, i8, i64, record
-from shoal.worlds.connect4.lanes.board import CELLS, COLUMNS, HEIGHT, ROWS, cell_in, has_four
+from shoal.worlds.connect4.lanes.board import CELLS, COLUMN, COLUMNS, HEIGHT, ROWS, cell_in, has_four, landing_cells
 from shoal.worlds.connect4.lanes.bots import BOTS, DEPTHS, choose
 
+BITS = np.array(
+    [HEIGHT * column + row for row in range(ROWS) for column in range(COLUMNS)]
+)  # of the cells, as observed
 NOBODY, DRAWN = -1, 2  # in place of a winner's seat: the game goes on, or has no winner
 
 
@@ -58,17 +61,16 @@ class Connect4(Kernel):
         return s.stones % 2
 
     def mask(s, p, out):
+        on_turn, landing = s.stones % 2, landing_cells(s.board)
         for column in range(COLUMNS):
-            out[s.stones % 2, column] = cell_in(s.board, column) != 0
+            out[on_turn, column] = (landing & (COLUMN << (HEIGHT * column))) != 0
 
     def observe(s, p, out):
-        second, on_turn = s.board ^ s.first, s.stones % 2
-        for row in range(ROWS):
-            for column in range(COLUMNS):
-                at, bit = COLUMNS * row + column, HEIGHT * column + row
-                one, two = (s.first >> bit) & 1, (second >> bit) & 1
-                out[0, at], out[0, CELLS + at] = one, two
-                out[1, at], out[1, CELLS + at] = two, one
+        first, second, on_turn = s.first, s.board ^ s.first, s.stones % 2
+        for at in range(CELLS):
+            out[0, at] = out[1, CELLS + at] = (first & BITS[at]) != 0
+        for at in range(CELLS):
+            out[0, CELLS + at] = out[1, at] = (second & BITS[at]) != 0
         out[0, 2 * CELLS], out[1, 2 * CELLS] = 1 - on_turn, on_turn
 
     def inform(s, p, out):

@@ -12,11 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from shoal.errors import ConfigError
-from shoal.games.lab.games import Result, name_of, round_robin, summary
+from shoal.games.lab.games import Result, name_of, play_games, round_robin, summary, verdict
 from shoal.options import Values
 from shoal.seeding import Seed
 from shoal.training.acting import Player
-from shoal.training.evaluate import EpisodeQuota
 from shoal.training.lab import Policy, Verdict
 from shoal.trees import Tree
 from shoal.vector.batch import Batch
@@ -28,7 +27,7 @@ from shoal.worlds.hockey.lanes.kernel import WIDTHS
 from shoal.worlds.hockey.lanes.versus import Opponent
 from shoal.worlds.hockey.world import BOTS, EXTERNAL, HockeyOptions
 
-__all__ = ["evaluate", "find_entrant", "name_of", "play", "play_games", "play_pair", "settings_against"]
+__all__ = ["evaluate", "find_entrant", "name_of", "play", "play_pair", "play_rink", "settings_against"]
 GAMES = 1000
 LANES = 256
 Entrant = str | Opponent
@@ -43,13 +42,8 @@ def evaluate(player: Player[HockeyOptions], episodes: int | None, seed: int) -> 
     for bot in BOTS:
         options = replace(player.options, starter=starter, opponent=bot)
         with closing(player.make_lanes(lanes, options)) as batch:
-            results[bot] = summary(play_games(batch, player.act_in(batch), games, seed))
-    lines = [
-        f"against {bot:<6}  {r['games']} games: {r['won']:.1%} won ({r['low']:.1%} to {r['high']:.1%}), "
-        f"{r['drawn']:.1%} drawn, {r['lost']:.1%} lost, {r['mean_length']:.0f} steps each"
-        for bot, r in results.items()
-    ]
-    return Verdict("\n".join([player.title, *lines]), {"against": results})
+            results[bot] = summary(play_rink(batch, player.act_in(batch), games, seed))
+    return verdict(player.title, results)
 
 
 def both_sides(lanes: int) -> tuple[str, ...]:
@@ -57,18 +51,9 @@ def both_sides(lanes: int) -> tuple[str, ...]:
     return ("one", "two") * (lanes // 2) + ("random",) * (lanes % 2)
 
 
-def play_games(batch: Batch, policy: Policy, games: int, seed: int | Seed) -> np.ndarray:
+def play_rink(batch: Batch, policy: Policy, games: int, seed: int | Seed) -> np.ndarray:
     """Winner and length of each game, [games, 2]; as many from every lane."""
-    quota, rows = EpisodeQuota(batch.num_envs, games), []
-    obs, info = batch.reset(seed=seed)
-    while not quota.done:
-        obs, _, terminated, truncated, info = batch.step(policy(obs, info))
-        ended = terminated | truncated
-        if ended.any():
-            games_of_lanes = np.stack([info["final_info"]["winner"], info["episode"]["l"]], axis=1)
-            rows.append(games_of_lanes[quota.counts(ended)])
-            policy.forget(ended)
-    return np.concatenate(rows)
+    return play_games(batch, policy, games, seed, lambda info: info["final_info"]["winner"])
 
 
 # ---------------------------------------------------------------------- tournaments
@@ -103,7 +88,7 @@ def play_pair(one: Entrant, two: Entrant, games: int, seed: int) -> np.ndarray:
     left, right = one if isinstance(one, str) else "policy", two if isinstance(two, str) else EXTERNAL
     options = HockeyOptions(starter=both_sides(lanes), player=left, opponent=right)
     with closing(make_rink(lanes, options, BatchOptions())) as batch:
-        return play_games(batch, _Seats(one, two, lanes), games, seed)[:, 0]
+        return play_rink(batch, _Seats(one, two, lanes), games, seed)[:, 0]
 
 
 class _Seats:

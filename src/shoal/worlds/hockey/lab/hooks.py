@@ -14,6 +14,7 @@ from shoal.agents.n_step import Steps
 from shoal.agents.offpolicy import Mirror, OffPolicyAgent
 from shoal.agents.rollout import Rollout
 from shoal.errors import ConfigError
+from shoal.games.lab.experience import Mirrored, OtherSeat
 from shoal.games.lab.games import summary
 from shoal.games.lab.pool import Pool, Ratings, score_of
 from shoal.seeding import Seed, Stream
@@ -25,7 +26,7 @@ from shoal.trees import Tree
 from shoal.vector.batch import Batch
 from shoal.worlds.hockey.lab import curriculum
 from shoal.worlds.hockey.lab.curriculum import Phase
-from shoal.worlds.hockey.lab.games import both_sides, play_games
+from shoal.worlds.hockey.lab.games import both_sides, play_rink
 from shoal.worlds.hockey.lab.mixture import AFTER_LEARNER, LEARNER, Mixture, opponent_weights
 from shoal.worlds.hockey.lab.options import HockeyTraining
 from shoal.worlds.hockey.lab.policies import load_fitting
@@ -44,10 +45,14 @@ HockeyConfig = TrainConfig[HockeyOptions, HockeyTraining]
 
 def make_hooks(batch: Batch, config: HockeyConfig) -> Hooks:
     """All that the options of training ask for."""
-    recorders: tuple[Recorder, ...] = (OtherSeat(),) if config.extra.both_players else ()
+    recorders: tuple[Recorder, ...] = ()
+    if config.extra.both_players:
+        if not isinstance(batch.pattern, VersusBatch):
+            raise ConfigError("both_players needs lanes with --opponent pool.")
+        recorders = (OtherSeat(batch.pattern.table),)
     callbacks: tuple[Callback, ...] = (WinRates(config),)
     if config.extra.mirror:
-        callbacks += (Symmetry(config.env),)
+        callbacks += (Mirrored(mirror_of(config.env)),)
     phases = _phases(config.extra)
     if phases is None:
         return Hooks(recorders, callbacks)
@@ -65,6 +70,15 @@ def _phases(training: HockeyTraining) -> list[Phase] | None:
     bots = (1.0 - share) / 2
     opponents = Mixture(weak=bots, strong=bots, learner=share / 5, pool=share * 4 / 5)
     return [curriculum.endless_phase("self-play", opponents)]
+
+
+def mirror_of(options: HockeyOptions) -> Mirror:
+    """Upper and lower half of the rink change places."""
+    obs_width, action_width = WIDTHS[options.keep_mode]
+    actions = action_signs(action_width)
+    if options.table is not None:
+        actions = mirrored_choices(action_table(options.table, options.keep_mode))
+    return Mirror(obs_signs(obs_width), actions)
 
 
 class Phases:
@@ -243,58 +257,6 @@ class Phases:
         self._restored = {n.removeprefix("pool."): a for n, a in arrays.items() if n.startswith("pool.")}
 
 
-class Symmetry:
-    """Lets an agent with a replay memory learn from mirrored transitions too."""
-
-    def __init__(self, options: HockeyOptions) -> None:
-        obs_width, action_width = WIDTHS[options.keep_mode]
-        actions = action_signs(action_width)
-        if options.table is not None:
-            actions = mirrored_choices(action_table(options.table, options.keep_mode))
-        self.mirror = Mirror(obs_signs(obs_width), actions)
-
-    def begin(self, loop: Loop) -> None:
-        if not isinstance(loop.agent, OffPolicyAgent):
-            raise ConfigError(
-                f"{type(loop.agent).__name__} does not remember transitions, so it cannot mirror them. Use SAC."
-            )
-        loop.agent.mirror = self.mirror
-
-    def after_iteration(self, loop: Loop) -> None:
-        """Nothing to do in between."""
-
-
-class OtherSeat:
-    """Recorder: player 2's steps, as more experience for an agent with a replay memory."""
-
-    reads = Reads(step=("other",))
-
-    def begin(self, loop: Loop) -> None:
-        batch = loop.batch.pattern
-        if not isinstance(batch, VersusBatch) or not isinstance(loop.agent, OffPolicyAgent):
-            raise ConfigError("both_players needs an agent with a replay memory, and lanes with --opponent pool.")
-        self._table, self._agent = batch.table, loop.agent
-        self._seen: list[dict[str, np.ndarray]] = []  # of every step, see `VersusBatch`
-        loop.agent.learn_also_from(self.steps)
-
-    def after_step(self, t: int, rollout: Rollout, info: dict[str, Tree]) -> None:
-        self._seen.append(info["other"])
-
-    def steps(self, rollout: Rollout) -> Steps:
-        """The rollout as player 2 saw it."""
-        columns = ("obs", "action", "reward", "next_obs", "valid")
-        obs, action, reward, next_obs, valid = (np.stack([step[name] for step in self._seen]) for name in columns)
-        self._seen.clear()
-        if self._table is not None:  # which choice an action stands for; not every opponent uses the same table
-            distance = np.abs(action[:, :, None] - self._table).max(-1)
-            action, valid = distance.argmin(-1)[..., None], valid & (distance.min(-1) < 1e-6)
-        reward = np.float32(self._agent.config.reward_scale) * reward.astype(np.float32)
-        ends = rollout.terminated.copy(), rollout.truncated.copy()
-        return Steps(
-            obs, action.astype(np.float32), reward, *ends, next_obs, *self._agent.all_allowed(*reward.shape), valid
-        )
-
-
 class WinRates:
     """Callback: `eval_episodes` games against each bot, as many from either side, at every evaluation."""
 
@@ -311,6 +273,6 @@ class WinRates:
         for bot in BOTS:
             options = replace(self.options, opponent=bot)
             with loop.clock("evaluation"), closing(make_lanes(self.games, options, self.batch_options)) as batch:
-                result = summary(play_games(batch, Actor(loop.agent), self.games, Seed(0, Stream.GAMES)))
+                result = summary(play_rink(batch, Actor(loop.agent), self.games, Seed(0, Stream.GAMES)))
             shares |= {f"eval/won_{bot}": result["won"], f"eval/lost_{bot}": result["lost"]}
         return shares

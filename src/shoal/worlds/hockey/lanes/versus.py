@@ -14,9 +14,10 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from shoal.errors import ConfigError
+from shoal.games.lanes.draws import drawn, levels_of
+from shoal.games.lanes.versus import OPPONENT
 from shoal.options import Values
-from shoal.seeding import Seeds, lane_keys, mix
+from shoal.seeding import Seeds, lane_keys
 from shoal.trees import Tree
 from shoal.vector.batch import Array, Batch, State, Step
 from shoal.vector.spaces import as_actions, check_action_range
@@ -26,6 +27,8 @@ from shoal.worlds.hockey.lanes.kernel import WIDTHS, unbounded
 from shoal.worlds.hockey.lanes.tables import action_table
 from shoal.worlds.hockey.world import EXTERNAL, MODES, POOL, SEATS, HockeyOptions
 
+MODE = 1
+"""What random numbers are drawn for, beside opponents."""
 NOBODY, WEAK, STRONG, FIRST_POLICY = range(4)
 """Numbers of opponents; the policies follow from the last one on."""
 _SEATS = np.array([SEATS.index(seat) for seat in ("none", "weak", "strong", "policy")])  # as the rink numbers them
@@ -79,13 +82,8 @@ class VersusBatch(Batch):
 
     def set_opponents(self, policies: Sequence[Opponent], weights: Sequence[float]) -> None:
         """From now on an episode's opponent is drawn by weights [3 + policies]: nobody, weak, strong, the policies."""
-        shares = np.array(weights, np.float64)
-        if len(shares) != FIRST_POLICY + len(policies) or not shares.sum() > 0 or (shares < 0).any():
-            raise ConfigError(
-                f"Invalid weights of the opponents: {shares.tolist()}. There must be one each for nobody, weak, strong "
-                f"and the {len(policies)} policies, none of them negative and not all zero."
-            )
-        self.policies, self._opponent_levels = list(policies), np.cumsum(shares / shares.sum())
+        levels = levels_of(weights, ("nobody", "weak", "strong"), len(policies))
+        self.policies, self._opponent_levels = list(policies), levels
 
     def set_modes(self, modes: Sequence[tuple[str, float]]) -> None:
         """From now on an episode's mode is drawn from (name, weight) pairs."""
@@ -172,15 +170,8 @@ class VersusBatch(Batch):
 
     # ------------------------------------------------------------------ episodes and opponents
 
-    def _draw(self, lanes: np.ndarray, salt: int, levels: np.ndarray) -> np.ndarray:
-        """For each of the lanes a place in `levels` from the lane's own stream: lane, episode and salt decide."""
-        with np.errstate(over="ignore"):
-            keys = mix(mix(self._keys[lanes] + np.uint64(salt)) + self._episode[lanes])
-        uniforms = (keys >> np.uint64(11)).astype(np.float64) / 2.0**53
-        return np.minimum(np.searchsorted(levels, uniforms, side="right"), len(levels) - 1)
-
     def _draw_modes(self, lanes: np.ndarray) -> np.ndarray:
-        return self._mode_codes[self._draw(lanes, 1, self._mode_levels)]
+        return self._mode_codes[drawn(self._keys[lanes], self._episode[lanes], MODE, self._mode_levels)]
 
     def _begin_episodes(self, lanes: np.ndarray) -> None:
         """New opponents for lanes that have just been reset; again, if their mode changes."""
@@ -194,7 +185,7 @@ class VersusBatch(Batch):
 
     def _seat(self, lanes: np.ndarray) -> None:
         """Draw opponents and put them into the second seat."""
-        self.who[lanes] = self._draw(lanes, 2, self._opponent_levels)
+        self.who[lanes] = drawn(self._keys[lanes], self._episode[lanes], OPPONENT, self._opponent_levels)
         seats = _SEATS[np.minimum(self.who[lanes], FIRST_POLICY)]
         self.lane_state["seat"][lanes, 1] = self.lane_state["playing"][lanes, 1] = seats
 
