@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import importlib.util
-import subprocess
-
 import numpy as np
 import pytest
 import torch
@@ -13,127 +9,74 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from shoal.agents.config import PPOConfig
+from shoal.agents.images import has_image
 from shoal.agents.ppo import PPO
 from shoal.errors import ConfigError
 from shoal.policy.export import c, numpy, onnx
 from shoal.policy.export import torch as torch_format
 from shoal.policy.load import load
 from shoal.policy.rows import flat_rows
-from tests.policy.agents import ACTIONS, NESTED, PLAIN, exportable, observations, random_agent
-
-ARCHITECTURES = st.one_of(
-    st.fixed_dictionaries(
-        {
-            "algo": st.just("ppo"),
-            "space": st.sampled_from([PLAIN, NESTED]),
-            "action": st.sampled_from(list(ACTIONS)),
-            "hidden": st.lists(st.integers(1, 9), min_size=1, max_size=3).map(tuple),
-            "activation": st.sampled_from(["tanh", "relu"]),
-            "memory": st.sampled_from(["none", "gru", "lstm"]),
-            "memory_size": st.integers(1, 7),
-            "normalise_obs": st.booleans(),
-        }
-    ),
-    st.fixed_dictionaries(
-        {
-            "algo": st.just("sac"),
-            "space": st.sampled_from([PLAIN, NESTED]),
-            "action": st.sampled_from(list(ACTIONS)),
-            "hidden": st.just((8, 6)),
-        }
-    ),
-    st.fixed_dictionaries(
-        {"algo": st.just("dddqn"), "space": st.sampled_from([PLAIN, NESTED]), "action": st.just("choice")}
-    ),
+from tests.policy.agents import (
+    ACTIONS,
+    BOARD,
+    LARGE,
+    MIXED,
+    NESTED,
+    PLAIN,
+    STACK,
+    exportable,
+    observations,
+    random_agent,
 )
+from tests.policy.carried import a_mask, assert_same, best_actions, compiled, reader_of
 
 
-def best_actions(agent, obs, mask, steps):
-    """What the agent does in `steps` steps on the same observations: [steps] of [N, *action]."""
-    state, actions = None, []
-    for _ in range(steps):
-        act = agent.act_batch(obs, True, mask, state)
-        state = act.state
-        actions.append(act.action.numpy())
-    return actions
-
-
-def assert_same(agent, actions, others):
-    for action, other in zip(actions, others, strict=True):
-        if action.dtype == np.int64:
-            # rounding may decide between two that are as good as equal
-            assert np.mean(np.any((action != other).reshape(len(action), -1), 1)) < 0.002
-        else:
-            np.testing.assert_allclose(action, other, atol=1e-5)
-
-
-def a_mask(space, action, count):
-    if action == "box":
-        return None
-    width = {"choice": 4, "choices": 9}[action]
-    mask = np.random.default_rng(3).random((count, width)) < 0.7
-    mask[:, [0, 2, 5] if action == "choices" else 0] = True
-    return mask
-
-
-def reader_of(path):
-    spec = importlib.util.spec_from_file_location("carried", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.Policy(path.with_suffix(".safetensors"))
-
-
-def compiled(header, discrete):
-    """The function of a C header, for rows [N, D]."""
-    kind = "int" if discrete else "float"
-    name = header.stem
-    program = header.with_suffix(".c")
-    program.write_text(
-        f'#include "{header.name}"\n'
-        f"void rows(int n, const float *obs, const unsigned char *mask, float *state, {kind} *action) {{\n"
-        f"    for (int i = 0; i < n; i++) {name}_act(obs + i * {name.upper()}_OBS,\n"
-        f"        mask ? mask + i * {name.upper()}_CHOICES : 0, state + i * {name.upper()}_STATE,\n"
-        f"        action + i * {name.upper()}_ACTION);\n}}\n"
-    )
-    library = header.with_suffix(".so")
-    subprocess.run(
-        ["gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-fPIC", "-o", library, program, "-lm"],
-        check=True,
-    )
-    loaded = ctypes.CDLL(str(library))
-
-    def act(rows, mask, state, width):
-        action = np.zeros((len(rows), width), np.int32 if discrete else np.float32)
-        pointers = [None if array is None else array.ctypes.data_as(ctypes.c_void_p) for array in (rows, mask, state)]
-        loaded.rows(len(rows), *pointers, action.ctypes.data_as(ctypes.c_void_p))
-        return action
-
-    return act
+@st.composite
+def architectures(draw):
+    """Agents of every kind, over numbers and images."""
+    space = draw(st.sampled_from([PLAIN, NESTED, BOARD, STACK, MIXED, LARGE]))
+    algo = draw(st.sampled_from(["ppo", "sac", "dddqn"]))
+    actions = {"ppo": list(ACTIONS), "sac": list(ACTIONS), "dddqn": ["choice"]}
+    chosen = {"algo": algo, "space": space, "action": draw(st.sampled_from(actions[algo]))}
+    if has_image(space):
+        chosen["network"] = draw(st.sampled_from(["nature" if space is LARGE else "small", "impala", "mlp"]))
+    if algo != "ppo":
+        return {**chosen, "hidden": (8, 6)}
+    memory = draw(st.sampled_from(["none", "gru", "lstm"]))
+    fewest = 1 if memory == "none" else 0
+    return {
+        **chosen,
+        "memory": memory,
+        "memory_size": draw(st.integers(1, 7)),
+        "hidden": tuple(draw(st.lists(st.integers(1, 9), min_size=fewest, max_size=3))),
+        "activation": draw(st.sampled_from(["tanh", "relu"])),
+        "normalise_obs": draw(st.booleans()),
+        "squash": draw(st.booleans()),
+    }
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
-@given(ARCHITECTURES, st.integers(0, 1000))
+@given(architectures(), st.integers(0, 1000))
 def test_plain_arrays_and_c_act_as_the_agent(tmp_path_factory, architecture, seed):
     folder = tmp_path_factory.mktemp("export")
     agent = random_agent(**architecture, seed=seed)
     space, action = architecture["space"], architecture["action"]
+    count = 40 if has_image(space) else 500
     opened = exportable(agent, space, action)
-    obs, mask = observations(space, 500, seed), a_mask(space, action, 500)
+    obs, mask = observations(space, count, seed), a_mask(space, action, count)
     expected = best_actions(agent, obs, mask, 3)
 
     path, reader = numpy.write(opened, folder / "carried.safetensors")
     policy, plain = load(path), reader_of(reader)
     assert (policy.observation_space, policy.action_space) == (space, ACTIONS[action])
-    assert_same(agent, expected, [policy(obs, action_mask=mask) for _ in range(3)])
+    assert_same(expected, [policy(obs, action_mask=mask) for _ in range(3)])
     rows = flat_rows(space, obs)
-    assert_same(agent, expected, [plain.act(rows, mask) for _ in range(3)])
+    assert_same(expected, [plain.act(rows, mask).reshape(expected[0].shape) for _ in range(3)])
 
     (header,) = c.write(opened, folder / "carried.h")
-    act = compiled(header, action != "box")
-    state = np.zeros((500, max(1, opened.state_size)), np.float32)
-    flags = None if mask is None else mask.astype(np.uint8)
-    shape = expected[0].shape
-    assert_same(agent, expected, [act(rows, flags, state, expected[0][0].size).reshape(shape) for _ in range(3)])
+    act = compiled(header, expected[0])
+    state = np.zeros((count, max(1, opened.state_size)), np.float32)
+    assert_same(expected, [act(rows, mask, state) for _ in range(3)])
 
 
 @pytest.mark.parametrize(
@@ -156,7 +99,7 @@ def test_onnx_and_torch_act_as_the_agent_on_any_number_of_rows(tmp_path, archite
         (path,) = write(opened, tmp_path / name)
         policy = load(path)
         assert (policy.observation_space, policy.action_space) == (space, ACTIONS[action])
-        assert_same(agent, expected, [policy(obs, action_mask=mask) for _ in range(2)])
+        assert_same(expected, [policy(obs, action_mask=mask) for _ in range(2)])
         policy.reset()
         one = observations(space, 1)
         np.testing.assert_allclose(policy(one), best_actions(agent, one, None, 1)[0], atol=1e-5)
@@ -188,7 +131,7 @@ def test_a_network_of_ones_own_is_exported_by_torch_alone(tmp_path):
             format_.write(opened, tmp_path / "a")
     policy = load(torch_format.write(opened, tmp_path / "a.pt2")[0])
     obs = observations(PLAIN, 50)
-    assert_same(agent, best_actions(agent, obs, None, 1), [policy(obs)])
+    assert_same(best_actions(agent, obs, None, 1), [policy(obs)])
     branching = exportable(PPO(PLAIN, ACTIONS["choice"], PPOConfig(), network=Square(branches=True)))
     with pytest.raises(ConfigError, match="The network of a random agent cannot be exported: "):
         torch_format.write(branching, tmp_path / "b.pt2")

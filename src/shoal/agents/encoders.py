@@ -136,12 +136,12 @@ def small(channels: int) -> Body:
 
 def impala(channels: int) -> Body:
     """Espeholt et al. 2018: three stages of 16, 32 and 32 channels with two residual blocks each, then 256 features."""
-    stages: list[nn.Module] = [_Stage(16, None)]
-    stages += [_Stage(outputs, conv(inputs, outputs, 3, padding=1)) for inputs, outputs in ((16, 32), (32, 32))]
+    stages: list[nn.Module] = [Stage(16, None)]
+    stages += [Stage(outputs, conv(inputs, outputs, 3, padding=1)) for inputs, outputs in ((16, 32), (32, 32))]
     return Body(conv(channels, 16, 3, padding=1), nn.Sequential(*stages, nn.ReLU()), 256)
 
 
-class _Stage(nn.Module):
+class Stage(nn.Module):
     """A convolution (unless it was made before), pooling to half the size, and two residual blocks."""
 
     def __init__(self, channels: int, entrance: nn.Module | None) -> None:

@@ -12,30 +12,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import gymnasium as gym
 import numpy as np
 
+from shoal.agents.blocks import Layer, as_layer, padded, times
+from shoal.agents.eyes import Eye
 from shoal.errors import ConfigError, missing_extra
 from shoal.reading import is_number, parse_json, shortened
-from shoal.trees import Tree
 
 if TYPE_CHECKING:
-    from torch import nn
-
     from shoal.agents.agent import Agent
-    from shoal.agents.networks import Towers
-    from shoal.agents.ppo import PPO
 
-Layer = tuple[np.ndarray, np.ndarray]
 Json = dict[str, Any]
 _ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {"relu": lambda x: np.maximum(x, 0.0), "tanh": np.tanh}
 _HEADS = ("tanh", "clip", "choice", "choices")
 _ARRAYS = ("mean", "scale", "low", "high")
-_SETTINGS = ("activation", "clip", "num_actions", "nvec", "start", "memory", "hold")
+_SETTINGS = ("activation", "num_actions", "nvec", "start", "memory", "hold")
 _CELL = ("cell_weight", "cell_bias", "cell_state_weight", "cell_state_bias")
-_BLOCK = 8
-"""Rows of one matrix product. A library of matrix products may add in another order for another number of rows, and a
-lane's action must not depend on how many others ask."""
 _LARGEST_WEIGHT = 1e9
 """Beyond it products overflow after a few layers, and actions are no longer numbers."""
 
@@ -56,8 +48,12 @@ class FrozenPolicy:
     mean: np.ndarray | float = 0.0
     scale: np.ndarray | float = 1.0
     """Observations become (obs - mean) * scale first."""
-    clip: float | None = None
-    """Then they are limited to [-clip, clip]."""
+    clip: np.ndarray | float | None = None
+    """Then they are limited to [-clip, clip], all of them or each by its own."""
+    eyes: Sequence[Eye] = ()
+    """What makes features of the images in a row; the other numbers stand behind them, after their own layers."""
+    numbers: Sequence[Layer] = ()
+    """Layers for numbers beside images, `activation` after each of them."""
     low: np.ndarray | float = -1.0
     high: np.ndarray | float = 1.0
     num_actions: int | None = None
@@ -77,8 +73,8 @@ class FrozenPolicy:
     """Where the policy comes from."""
 
     def __post_init__(self) -> None:
-        self.layers = [_as_layer(layer) for layer in self.layers]
-        self.cell = None if self.cell is None else (_as_layer(self.cell[0]), _as_layer(self.cell[1]))
+        self.layers, self.numbers = ([as_layer(layer) for layer in layers] for layers in (self.layers, self.numbers))
+        self.cell = None if self.cell is None else (as_layer(self.cell[0]), as_layer(self.cell[1]))
         for name in ("low", "high", "table"):
             if getattr(self, name) is not None:
                 setattr(self, name, np.asarray(getattr(self, name), np.float32))
@@ -89,7 +85,9 @@ class FrozenPolicy:
     @property
     def num_features(self) -> int:
         """Numbers per observation."""
-        return self.layers[0][0].shape[0]
+        inputs = (self.cell or self.layers)[0] if len(self.layers) == 1 else self.layers[0]
+        width = self.numbers[0][0].shape[0] if self.numbers else inputs[0].shape[0] - sum(eye.size for eye in self.eyes)
+        return width + sum(eye.pixels for eye in self.eyes)
 
     @property
     def action_width(self) -> int:
@@ -117,17 +115,29 @@ class FrozenPolicy:
         x: np.ndarray = np.asarray(obs, np.float32)
         if x.ndim != 2 or x.shape[1] != self.num_features:
             raise ConfigError(f"This policy reads observations [lanes, {self.num_features}], not {list(x.shape)}.")
-        count, x = len(x), _padded((x - self.mean) * self.scale)
+        count, x = len(x), ((x - self.mean) * self.scale).astype(np.float32, copy=False)
         if self.clip is not None:
             x = np.clip(x, -self.clip, self.clip)
-        activate = _ACTIVATIONS[self.activation]
-        for weight, bias in self.layers[:-1]:
-            x = activate(_times(x, weight) + bias)
+        x = self._through(self._look(x) if self.eyes else padded(x), self.layers[:-1])
         if self.cell is not None:
-            x, state = self._remember(x, None if state is None else _padded(state))
+            x, state = self._remember(x, None if state is None else padded(state))
             state = state[:count]
-        x = (_times(x, self.layers[-1][0]) + self.layers[-1][1])[:count, : self.num_actions]
+        x = (times(x, self.layers[-1][0]) + self.layers[-1][1])[:count, : self.num_actions]
         return self._act(x, action_mask), state
+
+    def _through(self, x: np.ndarray, layers: Sequence[Layer]) -> np.ndarray:
+        activate = _ACTIVATIONS[self.activation]
+        for weight, bias in layers:
+            x = activate(times(x, weight) + bias)
+        return x
+
+    def _look(self, rows: np.ndarray) -> np.ndarray:
+        """Rows [N, D] with images -> features [M, F], N rounded up to whole blocks."""
+        beside = np.ones(rows.shape[1], bool)
+        for eye in self.eyes:
+            beside[eye.start : eye.start + eye.pixels] = False
+        features = [eye(rows) for eye in self.eyes]
+        return np.concatenate([*features, self._through(padded(rows[:, beside]), self.numbers)], 1)
 
     def _act(self, x: np.ndarray, action_mask: np.ndarray | None) -> np.ndarray:
         """From outputs [N, K] to actions."""
@@ -147,13 +157,13 @@ class FrozenPolicy:
         (weight, bias), (state_weight, state_bias) = self.cell
         before = np.zeros((len(x), self.state_size), np.float32) if state is None else state
         if self.memory == "gru":
-            reset, update, new = np.split(_times(x, weight) + bias, 3, axis=1)
-            old_reset, old_update, old_new = np.split(_times(before, state_weight) + state_bias, 3, axis=1)
+            reset, update, new = np.split(times(x, weight) + bias, 3, axis=1)
+            old_reset, old_update, old_new = np.split(times(before, state_weight) + state_bias, 3, axis=1)
             share = _sigmoid(update + old_update)
             hidden = (1 - share) * np.tanh(new + _sigmoid(reset + old_reset) * old_new) + share * before
             return hidden, hidden
         hidden, kept = np.split(before, 2, axis=1)
-        gates = _times(x, weight) + bias + _times(hidden, state_weight) + state_bias
+        gates = times(x, weight) + bias + times(hidden, state_weight) + state_bias
         enter, forget, new, leave = np.split(gates, 4, axis=1)
         kept = _sigmoid(forget) * kept + _sigmoid(enter) * np.tanh(new)
         hidden = _sigmoid(leave) * np.tanh(kept)
@@ -182,6 +192,12 @@ class FrozenPolicy:
         named = {name: getattr(self, name) for name in _ARRAYS if np.any(getattr(self, name) != plain[name])}
         for i, (weight, bias) in enumerate(self.layers):
             named |= {f"weight_{i}": weight, f"bias_{i}": bias}
+        for i, (weight, bias) in enumerate(self.numbers):
+            named |= {f"numbers_{i}_weight": weight, f"numbers_{i}_bias": bias}
+        for i, eye in enumerate(self.eyes):
+            named |= {f"eye_{i}_{name}": array for name, array in eye.tensors().items()}
+        if isinstance(self.clip, np.ndarray):
+            named["clip"] = self.clip
         if self.table is not None:
             named["table"] = self.table
         if self.cell is not None:
@@ -192,18 +208,24 @@ class FrozenPolicy:
     def settings(self) -> Json:
         """What is not an array, as far as it is not as `FrozenPolicy` assumes."""
         changed = [name for name in _SETTINGS if getattr(self, name) != getattr(FrozenPolicy, name)]
-        return {name: getattr(self, name) for name in ("head", *changed)}
+        settings = {name: getattr(self, name) for name in ("head", *changed)}
+        if self.clip is not None and not isinstance(self.clip, np.ndarray):
+            settings["clip"] = self.clip
+        return {**settings, "eyes": [eye.settings for eye in self.eyes]} if self.eyes else settings
 
     @classmethod
     def from_tensors(cls, tensors: dict[str, np.ndarray], settings: Json, about: Json | None = None) -> FrozenPolicy:
         """What `tensors` and `settings` describe."""
         count = sum(name.startswith("weight_") for name in tensors)
         layers = [(tensors[f"weight_{i}"], tensors[f"bias_{i}"]) for i in range(count)]
-        options = {**settings, **{name: tensors[name] for name in (*_ARRAYS, "table") if name in tensors}}
+        count = sum(name.startswith("numbers_") for name in tensors) // 2
+        numbers = [(tensors[f"numbers_{i}_weight"], tensors[f"numbers_{i}_bias"]) for i in range(count)]
+        options = {**settings, **{name: tensors[name] for name in (*_ARRAYS, "clip", "table") if name in tensors}}
+        eyes = [Eye.from_tensors(eye, _under(f"eye_{i}_", tensors)) for i, eye in enumerate(options.pop("eyes", ()))]
         if _CELL[0] in tensors:
             weight, bias, state_weight, state_bias = (tensors[name] for name in _CELL)
             options["cell"] = (weight, bias), (state_weight, state_bias)
-        return cls(layers, **options, about=about or {})
+        return cls(layers, **options, eyes=eyes, numbers=numbers, about=about or {})
 
     def save(self, path: Path, about: Json | None = None, half: bool = False) -> None:
         """One safetensors file; with `half` the layers take half the room, and lose the digits that do not fit."""
@@ -211,7 +233,7 @@ class FrozenPolicy:
 
         tensors = self.tensors()
         if half:
-            layers = [name for name in tensors if name.startswith(("weight", "bias", "cell"))]
+            layers = [name for name in tensors if name.startswith(("weight", "bias", "cell", "eye", "numbers"))]
             tensors |= {name: tensors[name].astype(np.float16) for name in layers}
         notes = {"policy": self.settings, "about": self.about if about is None else about}
         save_file(tensors, path, {name: json.dumps(note, separators=(",", ":")) for name, note in notes.items()})
@@ -230,7 +252,7 @@ class FrozenPolicy:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
                 policy = cls.from_tensors(tensors, parse_json(notes["policy"]), about)
             policy._check()
-        except (OSError, SafetensorError, LookupError, ValueError, TypeError) as error:
+        except (OSError, SafetensorError, LookupError, ValueError, TypeError, MemoryError) as error:
             raise ConfigError(f"{path} is not a stored policy: {error}.") from error
         return policy
 
@@ -238,7 +260,9 @@ class FrozenPolicy:
         """`ValueError` unless everything fits together, so that it can act."""
         if self.head not in _HEADS or self.activation not in [*_ACTIVATIONS]:
             raise ValueError(f"there is no head {shortened(self.head)} or no activation {shortened(self.activation)}")
-        if not self.layers or any(weight.ndim != 2 or bias.shape != weight.shape[1:] for weight, bias in self.layers):
+        if not self.layers or any(
+            weight.ndim != 2 or bias.shape != weight.shape[1:] for weight, bias in (*self.layers, *self.numbers)
+        ):
             raise ValueError("its layers are not weights [inputs, outputs] and biases [outputs]")
         if (self.cell is None) != (self.memory == "none") or self.memory not in ("none", "gru", "lstm"):
             raise ValueError(f"its cell does not fit memory={shortened(self.memory)}")
@@ -247,26 +271,15 @@ class FrozenPolicy:
         sizes = [value for value in (self.hold, self.num_actions) if value is not None]
         if any(not isinstance(size, int) or isinstance(size, bool) or size < 1 for size in sizes):
             raise ValueError("hold and num_actions must be whole numbers from 1")
-        if self.clip is not None and not is_number(self.clip):
+        if self.clip is not None and not isinstance(self.clip, np.ndarray) and not is_number(self.clip):
             raise ValueError(f"clip={shortened(self.clip)} is not a number")
-        layers = [*self.layers, *(self.cell or ())]
+        seeing = [layer for eye in self.eyes for layer in (*eye.convs, eye.last)]
+        layers = [*self.layers, *self.numbers, *seeing, *(self.cell or ())]
         if not all((np.abs(array) <= _LARGEST_WEIGHT).all() for layer in layers for array in layer):
             raise ValueError(f"some of its weights are not numbers of at most {_LARGEST_WEIGHT:g}")
         if self.table is not None and (self.table.ndim != 2 or len(self.table) < self.layers[-1][0].shape[1]):
             raise ValueError("its table of actions has fewer rows than there are choices")
         self(np.zeros((1, self.num_features), np.float32))  # a `ValueError` where shapes do not fit
-
-
-def _padded(rows: np.ndarray) -> np.ndarray:
-    """rows [N, D] as float32, and zeros below them up to a multiple of `_BLOCK`."""
-    padded = np.zeros((-(-len(rows) // _BLOCK) * _BLOCK, rows.shape[1]), np.float32)
-    padded[: len(rows)] = rows
-    return padded
-
-
-def _times(rows: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """rows [N, D] times weight [D, H], N a multiple of `_BLOCK`: every block is a product of the same shape."""
-    return (rows.reshape(-1, _BLOCK, rows.shape[1]) @ weight).reshape(len(rows), -1)
 
 
 def stored_policies(folder: Path) -> dict[str, Path]:
@@ -279,108 +292,19 @@ def stored_policies(folder: Path) -> dict[str, Path]:
 
 def freeze(agent: Agent, table: np.ndarray | None = None) -> FrozenPolicy:
     """The best actions of SAC, DDDQN or PPO with a standard network; `table` [K, A] if choices stand for actions."""
-    from shoal.agents.dddqn import DDDQN
-    from shoal.agents.networks import ActorCritic
+    from shoal.agents.freezing import frozen_ppo, frozen_towers
+    from shoal.agents.offpolicy import OffPolicyAgent
     from shoal.agents.ppo import PPO
-    from shoal.agents.recurrent import RecurrentActorCritic
-    from shoal.agents.sac import SAC
-    from shoal.agents.soft_policies import ContinuousPolicy
 
-    if _looks_at_images(agent):
-        raise ConfigError(f"This {type(agent).__name__} looks at images, which plain layers cannot.")
-    if isinstance(agent, SAC):
-        layers = _tower_layers(agent.actor)
-        policy, scale = agent.policy, agent.scale.numpy()
-        if isinstance(policy, ContinuousPolicy):
-            size = policy.raw_shape[0]
-            low, high = policy.low.numpy(), policy.high.numpy()
-            return FrozenPolicy(layers, "tanh", scale=scale, num_actions=size, low=low, high=high)
-        if policy.raw_shape:
-            return FrozenPolicy(layers, "choices", scale=scale, nvec=policy.sizes, start=policy.start.tolist())
-        return FrozenPolicy(layers, "choice", scale=scale, table=table, start=int(policy.start))
-    if isinstance(agent, DDDQN):
-        layers = _tower_layers(agent.network)
-        weight, bias = layers.pop()
-        # the value is the same for all actions, so the best one follows from the advantages alone
-        layers.append((weight[:, 1:], bias[1:]))
-        return FrozenPolicy(layers, "choice", scale=agent.scale.numpy(), table=table, start=agent.start)
-    if isinstance(agent, PPO) and type(agent.network) in (ActorCritic, RecurrentActorCritic):
-        return _freeze_ppo(agent, table)
-    raise ConfigError(
-        f"This {type(agent).__name__} has a network of its own, which cannot be frozen into plain layers."
-    )
+    if isinstance(agent, PPO):
+        return frozen_ppo(agent, table)
+    if isinstance(agent, OffPolicyAgent):
+        return frozen_towers(agent, table)
+    raise ConfigError(f"A {type(agent).__name__} cannot be frozen. PPO, SAC and DDDQN can.")
 
 
-def _looks_at_images(agent: Agent) -> bool:
-    """Whether there is more between observations and layers than laying numbers side by side."""
-    from shoal.agents.networks import EncodedActorCritic, FlattenObs
-    from shoal.agents.recurrent import RecurrentActorCritic
-
-    network, encoder = getattr(agent, "network", None), getattr(agent, "encoder", None)
-    if encoder is not None or isinstance(network, EncodedActorCritic):
-        return True
-    if isinstance(network, RecurrentActorCritic) and network.encodes_images:
-        return True
-    flatten = getattr(network, "flatten", None)
-    return isinstance(flatten, FlattenObs) and any(image is not None for _, _, image in flatten.parts)
-
-
-def _freeze_ppo(agent: PPO, table: np.ndarray | None) -> FrozenPolicy:
-    from shoal.agents.networks import CategoricalHead, GaussianHead, MultiCategoricalHead, SquashedGaussianHead
-
-    network, head = agent.network, agent.head
-    options: Json = {"activation": agent.config.activation, **_normalisation(agent)}
-    encoder = network.actor if agent.config.memory == "none" else network.encoder
-    layers = [_linear_layer(layer) for layer in [*list(encoder)[::2], network.policy.linear]]
-    if agent.config.memory != "none":
-        options |= {"memory": agent.config.memory, "cell": _cell_layers(network.cell)}
-    if isinstance(head, GaussianHead):
-        kind = "tanh" if isinstance(head, SquashedGaussianHead) else "clip"
-        return FrozenPolicy(layers, kind, low=head.low.numpy(), high=head.high.numpy(), **options)
-    if isinstance(head, MultiCategoricalHead):
-        return FrozenPolicy(layers, "choices", nvec=head.sizes, start=head.start.tolist(), **options)
-    assert isinstance(head, CategoricalHead)
-    return FrozenPolicy(layers, "choice", table=table, start=head.start, **options)
-
-
-def _normalisation(agent: PPO) -> Json:
-    """The statistics of the observations, over the flattened row."""
-    normaliser = agent.obs_normaliser
-    if normaliser is None:
-        return {}
-    parts = _flat_moments(agent.network.flatten.space, normaliser.moments)
-    mean, scale = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return {"mean": mean, "scale": scale, "clip": normaliser.clip}
-
-
-def _flat_moments(space: gym.Space, moments: Tree) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Mean and scale of every leaf of `space` as it stands in the flattened row; what is not normalised stays."""
-    if isinstance(space, gym.spaces.Dict):
-        return [part for key, sub in space.spaces.items() for part in _flat_moments(sub, moments[key])]
-    if isinstance(space, gym.spaces.Tuple):
-        return [part for sub, of in zip(space.spaces, moments, strict=True) for part in _flat_moments(sub, of)]
-    if moments is None:
-        width = gym.spaces.flatdim(space)
-        return [(np.zeros(width), np.ones(width))]
-    return [(moments.mean.flatten().cpu().numpy(), (moments.variance + 1e-8).rsqrt().flatten().cpu().numpy())]
-
-
-def _tower_layers(towers: Towers) -> list[Layer]:
-    pairs = zip(towers.weights, towers.biases, strict=True)
-    return [(w.detach()[0].cpu().numpy().copy(), b.detach()[0, 0].cpu().numpy().copy()) for w, b in pairs]
-
-
-def _linear_layer(layer: nn.Linear) -> Layer:
-    return layer.weight.detach().cpu().numpy().T.copy(), layer.bias.detach().cpu().numpy().copy()
-
-
-def _cell_layers(cell: nn.GRUCell | nn.LSTMCell) -> tuple[Layer, Layer]:
-    weight, state_weight, bias, state_bias = (tensor.detach().cpu().numpy().copy() for tensor in cell.parameters())
-    return (weight.T, bias), (state_weight.T, state_bias)
-
-
-def _as_layer(layer: Layer) -> Layer:
-    return np.asarray(layer[0], np.float32), np.asarray(layer[1], np.float32)
+def _under(prefix: str, tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name.removeprefix(prefix): array for name, array in tensors.items() if name.startswith(prefix)}
 
 
 def _sigmoid(x: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from shoal.agents.frozen import FrozenPolicy, freeze
 from shoal.errors import ConfigError, RunError
-from shoal.policy.policy import AgentActs, PlainLayers, Policy
+from shoal.policy.policy import Acts, AgentActs, PlainLayers, Policy
 from shoal.training.checkpoint import LINKS
 from shoal.training.opening import open_agent
 from shoal.vector.space_values import space_from
@@ -35,11 +35,14 @@ def load(source: str | Path, checkpoint: str = "latest", device: str = "cpu", tr
         raise RunError(f"There is no file {str(path)!r}.")
     agent, config, observation_space, action_space, step = open_agent(path, checkpoint, device, trust)
     about = f"{config.world} {config.algo.name}, step {step:,}"
+    acts: Acts = AgentActs(agent)
     try:
         layers = freeze(agent)
     except ConfigError:  # a network of its own
-        return Policy(observation_space, action_space, AgentActs(agent), about)
-    return Policy(observation_space, action_space, PlainLayers(layers, observation_space, AgentActs(agent)), about)
+        return Policy(observation_space, action_space, acts, about)
+    if not layers.eyes:  # with convolutions torch is faster than plain arrays
+        acts = PlainLayers(layers, observation_space, acts)
+    return Policy(observation_space, action_space, acts, about)
 
 
 def _load_file(path: Path) -> Policy:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
+import gymnasium as gym
 import numpy as np
 
 from shoal.agents.frozen import FrozenPolicy
-from shoal.jit.simd import TANH_BOTTOM, TANH_LIMIT, TANH_TOP
+from shoal.policy.export.c_images import Looking
+from shoal.policy.export.c_lines import activation_line, as_array, as_number, layer_lines, tanh_function
 from shoal.policy.export.opened import Exportable
 
 _GRU = """
@@ -34,22 +35,30 @@ for (int i = 0; i < SIZE; i++) state[i] = TARGET[i];
 
 def write(opened: Exportable, path: Path) -> list[Path]:
     """Write the header; its names begin with that of the file."""
-    path.write_text(header(opened.layers("c"), opened.about, re.sub(r"\W", "_", path.stem)))
+    of_bytes = gym.spaces.flatten_space(opened.observation_space).dtype == np.uint8
+    path.write_text(header(opened.layers("c"), opened.about, re.sub(r"\W|^(?=\d)", "_", path.stem), of_bytes))
     return [path]
 
 
-def header(layers: FrozenPolicy, about: str, name: str) -> str:
-    """The text of the header. obs is the flattened observation: Dicts in order of their keys, choices one-hot."""
+def header(layers: FrozenPolicy, about: str, name: str, of_bytes: bool) -> str:
+    """The text of the header. obs is the flattened observation, `of_bytes` if all of it is."""
     body = _Body(layers, name)
-    number = "double" if np.asarray(layers.mean).dtype == np.float64 else "float"
+    obs = "unsigned char" if of_bytes else "float"
     kind, width = body.action
     sizes = {"OBS": layers.num_features, "ACTION": width, "STATE": layers.state_size, "CHOICES": body.num_outputs}
+    looking = Looking(layers, name) if layers.eyes else None
+    if looking is not None:
+        sizes["WORK"] = looking.work
+    work = "" if looking is None else ", float *work"
+    work_note = work and f"\n   work [{name.upper()}_WORK]: room to calculate in"
     defines = "\n".join(f"#define {name.upper()}_{what} {size}" for what, size in sizes.items())
     return f"""/* A policy written by `shoal export`: {about}.
 
-   {name}_act(obs, mask, state, action): obs [{name.upper()}_OBS] flat (dicts in order of their keys, choices one-hot),
-   mask [{name.upper()}_CHOICES] with 0 where a choice is forbidden, or NULL; state [{name.upper()}_STATE], zeros at the
-   beginning of an episode, or NULL without memory; action [{name.upper()}_ACTION]. */
+   {name}_act(obs, mask, state, action{work and ", work"})
+   obs [{name.upper()}_OBS]: one flat row, dicts in order of their keys, choices one-hot, images as they are
+   mask [{name.upper()}_CHOICES]: 0 where a choice is forbidden, or NULL
+   state [{name.upper()}_STATE]: zeros at the beginning of an episode, or NULL without memory
+   action [{name.upper()}_ACTION]{work_note} */
 #ifndef {name.upper()}_H
 #define {name.upper()}_H
 #include <math.h>
@@ -57,10 +66,13 @@ def header(layers: FrozenPolicy, about: str, name: str) -> str:
 
 {defines}
 
-{body.constants(number)}
-{_tanh(name)}
-static inline void {name}_act(const float *obs, const unsigned char *mask, float *state, {kind} *action) {{
-{body.text(number)}
+{body.constants()}{"" if looking is None else looking.constants()}
+{tanh_function(name)}
+{body.reader(obs)}
+{"" if looking is None else looking.functions}
+static inline void {name}_act(
+    const {obs} *obs, const unsigned char *mask, float *state, {kind} *action{work}) {{
+{body.text(looking)}
 }}
 #endif
 """
@@ -75,12 +87,14 @@ class _Body:
         choice = layers.head in ("choice", "choices") and layers.table is None
         self.action = ("int" if choice else "float", 1 if layers.head == "choice" and choice else layers.action_width)
 
-    def constants(self, number: str) -> str:
-        layers, name = self.layers, self.name
+    def constants(self) -> str:
+        layers, name, number = self.layers, self.name, self._number
         arrays: dict[str, tuple[str, np.ndarray]] = {}
         if self._normalises:
             for which in ("mean", "scale"):
                 arrays[which] = number, np.broadcast_to(getattr(layers, which), (layers.num_features,))
+        if isinstance(layers.clip, np.ndarray):
+            arrays["clip"] = "float", layers.clip
         for i, (weight, bias) in enumerate(layers.layers):
             arrays |= {f"weight_{i}": ("float", weight), f"bias_{i}": ("float", bias)}
         if layers.cell is not None:
@@ -91,17 +105,25 @@ class _Body:
         elif self.action[0] == "float":
             for which in ("low", "high"):
                 arrays[which] = "float", np.broadcast_to(getattr(layers, which), (self.action[1],))
-        return "".join(_array(f"{name}_{what}", *array) for what, array in arrays.items())
+        return "".join(as_array(f"{name}_{what}", *array) for what, array in arrays.items())
+
+    @property
+    def _number(self) -> str:
+        """Statistics may need all their digits."""
+        return "double" if np.asarray(self.layers.mean).dtype == np.float64 else "float"
 
     @property
     def _normalises(self) -> bool:
         return bool(np.any(self.layers.mean != 0.0) or np.any(self.layers.scale != 1.0))
 
-    def text(self, number: str) -> str:
-        layers = self.layers
-        widest = max(max(weight.shape) for weight, _ in layers.layers)
+    def text(self, looking: Looking | None) -> str:
+        layers, name = self.layers, self.name
+        widest = max(max(weight.shape) for weight, _ in (*layers.layers, *(layers.cell or ())))
         lines = [f"float a[{widest}], b[{widest}];", *(["(void)state;"] if layers.cell is None else self._gates())]
-        lines += self._read(number)
+        if looking is None:
+            lines.append(f"for (int i = 0; i < {layers.num_features}; i++) a[i] = {name}_read(obs, i);")
+        else:
+            lines += looking.lines("a")
         source, target = "a", "b"
         for i, (weight, _) in enumerate(layers.layers):
             last = i == len(layers.layers) - 1
@@ -109,32 +131,25 @@ class _Body:
                 lines += self._cell(source, target)
                 source, target = target, source
             inputs, outputs = weight.shape
-            lines += self._layer(source, inputs, f"weight_{i}", f"bias_{i}", outputs, target)
+            lines += layer_lines(name, source, inputs, f"weight_{i}", f"bias_{i}", outputs, target)
             if not last:
-                value = f"{self.name}_tanh({{0}}[i])" if layers.activation == "tanh" else "{0}[i] > 0 ? {0}[i] : 0"
-                lines.append(f"for (int i = 0; i < {outputs}; i++) {target}[i] = {value.format(target)};")
+                lines.append(activation_line(name, layers.activation, outputs, target))
             source, target = target, source
         return "\n".join(f"    {line}" for line in [*lines, *self._head(source)])
 
-    def _layer(self, source: str, inputs: int, weight: str, bias: str, outputs: int, target: str) -> list[str]:
-        """Written out with its sizes, so that compilers make vectors of it."""
-        name = self.name
-        return [
-            f"for (int j = 0; j < {outputs}; j++) {target}[j] = {name}_{bias}[j];",
-            f"for (int i = 0; i < {inputs}; i++)",
-            f"    for (int j = 0; j < {outputs}; j++) {target}[j] += {source}[i] * {name}_{weight}[i * {outputs} + j];",
-        ]
-
-    def _read(self, number: str) -> list[str]:
-        name, width = self.name, self.layers.num_features
-        value = "obs[i]"
+    def reader(self, obs: str) -> str:
+        """The function that reads one number of the observation."""
+        name, value = self.name, "x"
         if self._normalises:
-            value = f"(float)((obs[i] - ({number}){name}_mean[i]) * {name}_scale[i])"
-        lines = [f"for (int i = 0; i < {width}; i++) a[i] = {value};"]
+            value = f"(float)((x - ({self._number}){name}_mean[i]) * {name}_scale[i])"
         if self.layers.clip is not None:
-            clip = _number(self.layers.clip)
-            lines.append(f"for (int i = 0; i < {width}; i++) a[i] = fminf(fmaxf(a[i], -{clip}), {clip});")
-        return lines
+            clip = f"{name}_clip[i]" if isinstance(self.layers.clip, np.ndarray) else as_number(self.layers.clip)
+            value = f"fminf(fmaxf({value}, -{clip}), {clip})"
+        return f"""static inline float {name}_read(const {obs} *obs, int i) {{
+    const float x = obs[i];
+    return {value};
+}}
+"""
 
     def _gates(self) -> list[str]:
         assert self.layers.cell is not None
@@ -148,8 +163,8 @@ class _Body:
         size, gates = state_weight.shape
         template = _GRU if self.layers.memory == "gru" else _LSTM
         return [
-            *self._layer(source, weight.shape[0], "cell_weight", "cell_bias", gates, "in"),
-            *self._layer("state", size, "cell_state_weight", "cell_state_bias", gates, "old"),
+            *layer_lines(self.name, source, weight.shape[0], "cell_weight", "cell_bias", gates, "in"),
+            *layer_lines(self.name, "state", size, "cell_state_weight", "cell_state_bias", gates, "old"),
             *template.replace("SIZE", str(size))
             .replace("TARGET", target)
             .replace("NAME", self.name)
@@ -188,37 +203,3 @@ class _Body:
             f"    action[i] = fminf(fmaxf(value, {name}_low[i]), {name}_high[i]);",
             "}",
         ]
-
-
-def _tanh(name: str) -> str:
-    """The function with which the agent learned: a ratio of polynomials, of which compilers make vectors."""
-
-    def polynomial(coefficients: Sequence[float]) -> str:
-        text = _number(coefficients[0])
-        for coefficient in coefficients[1:]:
-            text = f"({text} * s + {_number(coefficient)})"
-        return text
-
-    limit = _number(TANH_LIMIT)
-    return f"""static inline float {name}_tanh(float x) {{
-    x = x < -{limit} ? -{limit} : x > {limit} ? {limit} : x;
-    const float s = x * x;
-    return x * {polynomial(TANH_TOP)}
-        / {polynomial(TANH_BOTTOM)};
-}}
-"""
-
-
-def _array(name: str, kind: str, values: np.ndarray) -> str:
-    flat = [_number(value, kind) for value in np.asarray(values).ravel()]
-    rows = ",\n    ".join(", ".join(flat[i : i + 10]) for i in range(0, len(flat), 10))
-    return f"static const {kind} {name}[{len(flat)}] = {{\n    {rows}}};\n"
-
-
-def _number(value: float, kind: str = "float") -> str:
-    """A literal that reads back as the same number."""
-    if not np.isfinite(value):
-        return f"{'-' if value < 0 else ''}INFINITY"
-    text = f"{value:.9g}" if kind == "float" else f"{value:.17g}"
-    text = text if "." in text or "e" in text else f"{text}.0"
-    return f"{text}f" if kind == "float" else text
