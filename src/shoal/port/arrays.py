@@ -90,8 +90,8 @@ class Arrays(Displays):
         if type(layout).__name__ == "NumL":
             wanted = dtype or layout.kind.dtype
             base = self.scratch(wanted, (value.cap,))
-            length = self.temporary(value.length)
-            target = Mem(base, (Dyn(length, value.cap),), wanted, [(0, "0", 1)])
+            length: Any = value.cap if value.fixed else Dyn(self.temporary(value.length), value.cap)
+            target = Mem(base, (length,), wanted, [(0, "0", 1)])
             self.loop(
                 target.shape,
                 lambda at: self.emit(
@@ -102,7 +102,8 @@ class Arrays(Displays):
         if type(layout).__name__ == "SeqL" and all(type(i).__name__ == "NumL" for i in layout.items):
             wanted = dtype or np.result_type(*[i.kind.dtype for i in layout.items])
             base = self.scratch(wanted, (value.cap, len(layout.items)))
-            shape = (Dyn(self.temporary(value.length), value.cap), len(layout.items))
+            count: Any = value.cap if value.fixed else Dyn(self.temporary(value.length), value.cap)
+            shape = (count, len(layout.items))
             target = Mem(base, shape, wanted, [(0, "0", 1), (1, "0", 1)])
 
             def row(at: list[str]) -> None:
@@ -110,6 +111,14 @@ class Arrays(Displays):
                     self.emit(f"{target.at([at[0], str(k)])} = {self.cast(self.number(part), wanted).expr}")
 
             self.loop((shape[0],), row)
+            return target
+        if type(layout).__name__ == "ArrL":
+            wanted = dtype or layout.dtype
+            base = self.scratch(wanted, (value.cap, *layout.shape))
+            rows: Any = value.cap if value.fixed else Dyn(self.temporary(value.length), value.cap)
+            axes: list[Any] = [(k, "0", 1) for k in range(1 + len(layout.shape))]
+            target = Mem(base, (rows, *layout.shape), wanted, axes)
+            self.loop((rows,), lambda at: self.store_array(self.element(target, at), self.item(value, at[0])))
             return target
         raise Cannot("makes an array of a list of such items")
 
@@ -160,9 +169,12 @@ class Arrays(Displays):
             sizes = [s[axis - rank + len(s)] for s in shapes if axis - rank + len(s) >= 0]
             varied = [n for n in sizes if isinstance(n, Dyn)]
             if varied:
-                if any(not isinstance(n, Dyn) and n != 1 for n in sizes) or len({n.expr for n in varied}) > 1:
-                    raise Cannot("computes with arrays of different lengths that vary")
-                result.append(varied[0])
+                known = [n for n in sizes if not isinstance(n, Dyn) and n != 1]
+                for other in {n.expr for n in varied} - {varied[0].expr}:
+                    self.emit(f"assert {varied[0].expr} == {other}")
+                if known:
+                    self.emit(f"assert {varied[0].expr} == {known[0]}")
+                result.append(known[0] if known else varied[0])
                 continue
             large = {n for n in sizes if n != 1}
             if len(large) > 1:
@@ -235,7 +247,24 @@ class Arrays(Displays):
         axes = [a if isinstance(a, str) else (last - a[0], a[1], a[2]) for a in value.axes]
         return Mem(value.base, value.shape[::-1], value.dtype, axes, value.writable)
 
+    def flattened(self, value: Mem) -> Value:
+        """All elements in a row of an array whose length varies."""
+        first, *others = value.shape
+        width = int(np.prod(self.known(tuple(others))))
+        base = self.scratch(value.dtype, (first.cap * width,))
+        place = self.unique("place")
+        self.emit(f"{place} = 0")
+
+        def move(at: list[str]) -> None:
+            self.emit(f"{base}[{place}] = {value.at(at)}")
+            self.emit(f"{place} = {place} + 1")
+
+        self.loop(value.shape, move)
+        return Mem(base, (Dyn(self.temporary(place), first.cap * width),), value.dtype, [(0, "0", 1)])
+
     def reshaped(self, value: Value, shape: tuple[int, ...]) -> Value:
+        if isinstance(value, Mem) and isinstance(value.shape[0], Dyn) and shape == (-1,):
+            return value if len(value.shape) == 1 else self.flattened(value)
         own = self.known(self.shape(value))
         new = np.empty(own, np.int8).reshape(shape).shape
         if new == own:

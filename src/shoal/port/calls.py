@@ -15,7 +15,9 @@ import gymnasium as gym
 import numpy as np
 
 from shoal.port.folding import Folding
+from shoal.port.frames import as_column
 from shoal.port.joining import join, layout_of
+from shoal.port.layouts import ObjL
 from shoal.port.refusal import Cannot
 from shoal.port.values import (
     Bound,
@@ -29,6 +31,7 @@ from shoal.port.values import (
 )
 
 TELLING = {"warn", "warning", "info", "debug", "error", "print", "log", "exception"}
+DRAWING = {"render", "_render", "render_frame", "_render_frame", "_render_gui", "_render_text"}
 LIST_CAP = 64
 MATH_INEXACT = {"sin", "cos", "tan", "exp", "log", "tanh", "sinh", "cosh", "asin", "acos", "atan", "atan2", "log2",
                 "log10", "log1p", "expm1", "pow", "hypot"}  # fmt: skip
@@ -43,7 +46,7 @@ class Calls(Folding):
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         owner = ast.unparse(node.func.value) if isinstance(node.func, ast.Attribute) else ""
         tells = name == "print" or (name in TELLING and any(w in owner.lower() for w in ("log", "warn")))
-        if "render" in name or tells:
+        if name in DRAWING or ("render" in name and not node.args) or tells:
             self.note(f"`{ast.unparse(node.func)}(...)` is left out: compiled lanes neither draw nor write")
             return True
         return False
@@ -64,8 +67,8 @@ class Calls(Folding):
     def call_bound(self, function: Bound, arguments: list[Value], named: dict[str, Value]) -> Value:
         receiver = function.receiver
         if function.function is not None:
-            owner = type(receiver.layout.example) if isinstance(receiver, Obj) else None
-            if "render" in function.name:
+            owner = self.class_of(receiver)
+            if function.name in DRAWING:
                 self.note(f"`{function.name}` is left out: compiled lanes neither draw nor write")
                 return Const(None)
             cls = next((c for c in owner.__mro__ if function.name in vars(c)), owner) if owner else None
@@ -109,9 +112,7 @@ class Calls(Folding):
         if is_builtin and isinstance(function.__self__, types.ModuleType):
             return self.builtin(name, arguments, named)
         if function is collections.deque:
-            if "maxlen" in named or len(arguments) > 1:
-                raise Cannot("makes a deque that drops what does not fit", "Use a list and pop(0) when it is full.")
-            return self.make_list(arguments, {})
+            return self.make_deque(arguments, named.get("maxlen", arguments[1] if len(arguments) > 1 else Const(None)))
         if function in (enumerate, zip, reversed, map, filter, range):
             return self.builtin(name, arguments, named)
         if isinstance(function, types.BuiltinFunctionType) and function.__module__ == "math":
@@ -126,9 +127,10 @@ class Calls(Folding):
             return self.numpy_cast(np.dtype(function), arguments)
         if isinstance(function, types.BuiltinFunctionType | types.BuiltinMethodType) and plain:
             receiver = getattr(function, "__self__", None)
-            if isinstance(
-                receiver, str | bytes | tuple | list | dict | set | frozenset | np.ndarray | int | float | range
-            ):
+            copies = isinstance(receiver, np.ndarray) and name in ("copy", "astype", "flatten")
+            if isinstance(receiver, dict) or copies:
+                return self.method(Const(receiver), name, arguments, named)
+            if isinstance(receiver, str | bytes | tuple | list | set | frozenset | np.ndarray | int | float | range):
                 return self.fold_call(function, arguments, named)
         if isinstance(function, types.BuiltinMethodType) and isinstance(
             function.__self__, dict | list | tuple | set | np.ndarray | frozenset
@@ -172,7 +174,7 @@ class Calls(Folding):
         """A new object: a named tuple, an exception, a member of an enum, or a helper in variables."""
         if issubclass(cls, tuple) and hasattr(cls, "_fields"):
             names = self.bind(inspect.signature(cls), arguments, named)
-            return Seq(list(names.values()))
+            return Seq([self.hold(value) for value in names.values()], named=cls)
         if issubclass(cls, enum.Enum):
             members = list(cls)
             value = self.simple(arguments[0])
@@ -188,13 +190,22 @@ class Calls(Folding):
             slice,
         ):
             return self.fold_call(cls, arguments, named)
-        layout = next((known for known in self.helpers if type(known.example) is cls), None)
+        layout = self.made_layout(cls)
         if layout is None:
             raise Cannot(
                 f"makes a {cls.__name__}, which the environment was never seen to keep",
                 "Use numbers, tuples or arrays here, or keep one in an attribute.",
             )
         return self.construct_helper(cls, layout, arguments, named)
+
+    def made_layout(self, cls: type) -> ObjL | None:
+        """How an object of a class is kept in variables: what any object of the class was seen to hold."""
+        known = [ObjL({a: as_column(i) for a, i in h.attributes.items()}, h.example)
+                 for h in self.helpers if type(h.example) is cls]  # fmt: skip
+        if not known:
+            return None
+        both = functools.reduce(join, known)
+        return ObjL({a: self.decisions.layouts.get(("made", cls, a), i) for a, i in both.attributes.items()}, both.example)
 
     def construct_helper(self, cls: type, layout: Any, arguments: list[Value], named: dict[str, Value]) -> Value:
         base = self.unique(cls.__name__.lower())

@@ -55,6 +55,8 @@ class Decisions:
     unrolled: set[Any] = field(default_factory=set)
     columns_in_memory: set[str] = field(default_factory=set)
     split: set[Any] = field(default_factory=set)
+    flagged: set[Any] = field(default_factory=set)
+    """Calls that return on some ways through a branch, with more to do behind it."""
 
 
 class Code:
@@ -69,6 +71,8 @@ class Code:
         self.stable: set[str] = set()
         self.natural: set[str] = set()
         """Variables that are never below zero."""
+        self.at_most: dict[str, int] = {}
+        """Variables that count something: no more than so many."""
         self.notes: dict[str, None] = {}
         self.inexact: dict[str, None] = {}
         self.depth = 0
@@ -197,8 +201,9 @@ class Code:
             return Mem(base, first.shape, first.dtype, [index, *[(k, "0", 1) for k in range(first.ndim)]], False)
         if all(isinstance(x, tuple | list) for x in options):
             if len({len(x) for x in options}) == 1:
-                parts = [Fam([x[k] for x in options], family.index) for k in range(len(first))]
-                return Seq(list(parts), isinstance(first, list))
+                parts = [self.simple(Fam([x[k] for x in options], family.index)) for k in range(len(first))]
+                named = type(first) if hasattr(first, "_fields") else None
+                return Seq(parts, isinstance(first, list), named=named)
             return self._ragged(family)
         if all(isinstance(x, dict) and list(x) == list(first) for x in options):
             return DictV({key: Fam([x[key] for x in options], family.index) for key in first}, -1)
@@ -232,7 +237,7 @@ class Code:
         if isinstance(value, Fam):
             return value if self.is_stable(value.index) else Fam(value.options, self.temporary(value.index))
         if isinstance(value, Seq) and not value.is_list:
-            return Seq([self.hold(item) for item in value.items])
+            return Seq([self.hold(item) for item in value.items], named=value.named)
         if isinstance(value, Maybe):
             none = value.none if self.is_stable(value.none) else self.temporary(value.none)
             return Maybe(none, self.hold(value.value))
@@ -245,7 +250,8 @@ class Code:
         if isinstance(value, Mem):
             return self.copy_mem(value)
         if isinstance(value, Lst):
-            return self.write(ListL(self.item_layout(value), value.cap, value.is_set), self.unique("copy"), value)
+            layout = ListL(self.item_layout(value), value.cap, value.is_set, value.fixed, value.drops)
+            return self.write(layout, self.unique("copy"), value)
         return self.hold(value)
 
     def copy_mem(self, value: Mem) -> Mem:

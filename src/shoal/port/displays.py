@@ -42,13 +42,14 @@ class Displays(Truths):
             return self.bounded(made)
         return made
 
-    def bounded(self, made: Value) -> Value:
-        """A list that grows where that is not sure: with a length of its own."""
-        cap, key = self.decisions.lists[self.site], ("items", self.site)
+    def bounded(self, made: Value, is_set: bool = False, drops: bool = False) -> Value:
+        """A list that changes where that is not sure: in memory, with a length of its own if it grows."""
+        (cap, fixed), key = self.decisions.lists[self.site], ("items", self.site)
         layout = self.decisions.layouts.get(key)
         for item in self.items(made):
             layout = layout_of(self.simple(item)) if layout is None else join(layout, layout_of(self.simple(item)))
-        whole = ListL(layout if layout is not None else NumL(PY_INT), max(cap, len(self.items(made))))
+        count = len(self.items(made))
+        whole = ListL(layout, count if fixed else cap if drops else max(cap, count), is_set, fixed, drops)
         value = self.write(whole, self.unique("items"), made)
         assert isinstance(value, Lst)
         value.site = self.site  # type: ignore[attr-defined]
@@ -93,7 +94,11 @@ class Displays(Truths):
         return self.comprehension(node, node.elt)
 
     def see_SetComp(self, node: ast.SetComp) -> Value:
-        raise Cannot("makes a set", "Use an array of bools with one place per possible member.")
+        outer = dict(self.frame.names)
+        try:
+            return self.growing(node, node.elt, is_set=True)
+        finally:
+            self.frame.names = {**self.frame.names, **outer}
 
     def see_DictComp(self, node: ast.DictComp) -> Value:
         pair = ast.copy_location(ast.Tuple([node.key, node.value], ast.Load()), node)
@@ -115,7 +120,7 @@ class Displays(Truths):
                 rows: list[Value] = []
                 if self.turns_of(node.generators, element, rows):
                     return Seq(rows, True, site, self.depth)
-            return self.growing(node, element, site)
+            return self.growing(node, element)
         finally:
             self.frame.names = {**self.frame.names, **outer}
 
@@ -131,23 +136,24 @@ class Displays(Truths):
             return False
         for item in items:
             self.assign(first.target, item)
-            tests = [self.truth(self.value(test)) for test in first.ifs]
+            tests = [self.test(test) for test in first.ifs]
             if any(isinstance(test, Num) for test in tests):
                 return False
             if all(test.value for test in tests) and not self.turns_of(others, element, rows):
                 return False
         return True
 
-    def growing(self, node: Any, element: ast.expr, site: Any) -> Value:
+    def growing(self, node: Any, element: ast.expr, is_set: bool = False) -> Value:
         """The comprehension as loops around an append."""
         name = f"_items_{len(self.frame.names)}"
-        append = ast.Expr(ast.Call(ast.Attribute(ast.Name(name, ast.Load()), "append", ast.Load()), [element], []))
-        body: list[ast.stmt] = [append]
+        method = ast.Attribute(ast.Name(name, ast.Load()), "add" if is_set else "append", ast.Load())
+        body: list[ast.stmt] = [ast.Expr(ast.Call(method, [element], []))]
         for generator in reversed(node.generators):
             for test in reversed(generator.ifs):
                 body = [ast.If(test, body, [])]
             body = [ast.For(generator.target, generator.iter, body, [])]
-        start = ast.Assign([ast.Name(name, ast.Store())], ast.List([], ast.Load()))
+        empty = ast.Call(ast.Constant(set), [], []) if is_set else ast.List([], ast.Load())
+        start = ast.Assign([ast.Name(name, ast.Store())], empty)
         tree = [ast.fix_missing_locations(ast.copy_location(s, node)) for s in (start, *body)]
         self.execute(tree)
         return self.frame.names.pop(name)

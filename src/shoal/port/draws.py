@@ -58,6 +58,8 @@ class Draws(NumpyReductions):
 
     def many(self, size: Value, kind: Kind, one: Callable[[list[str]], str], like: list[Value] | None = None) -> Value:
         """One number, or an array of them in order; `like` are parameters that may be arrays themselves."""
+        if isinstance(size, Num):
+            return self.varying_many(size, kind, one)
         shape = self.draw_shape(size, like or [])
         if shape is None:
             return Num(self.temporary(one([])), Kind(kind.dtype, kind.weak))
@@ -67,6 +69,16 @@ class Draws(NumpyReductions):
         base = self.scratch(kind.dtype, shape)
         target = Mem(base, shape, kind.dtype, [(k, "0", 1) for k in range(len(shape))])
         self.loop(shape, lambda at: self.emit(f"{target.at(at)} = {one(at)}"))
+        return target
+
+    def varying_many(self, size: Num, kind: Kind, one: Callable[[list[str]], str]) -> Value:
+        """As many numbers as a variable says, which is known to be no more than something."""
+        most = self.at_most.get(size.expr)
+        if most is None:
+            raise Cannot("draws a number of numbers that varies", "Draw a fixed number and use a part of them.")
+        base = self.scratch(kind.dtype, (most,))
+        target = Mem(base, (Dyn(size.expr, most),), kind.dtype, [(0, "0", 1)])
+        self.loop(target.shape, lambda at: self.emit(f"{target.at(at)} = {one(at)}"))
         return target
 
     def draw_shape(self, size: Value, like: list[Value]) -> tuple[int, ...] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import enum
+import functools
 import inspect
 import operator
 import types
@@ -18,7 +19,7 @@ from shoal.port.frames import Frame
 from shoal.port.joining import join, layout_of
 from shoal.port.layouts import ListL, tidy
 from shoal.port.plain import PlainStatements
-from shoal.port.refusal import Cannot
+from shoal.port.refusal import Cannot, Raises
 from shoal.port.values import (
     F32,
     FLOAT,
@@ -53,6 +54,10 @@ OPERATORS: dict[type, tuple[str, Callable[[Any, Any], Any]]] = {
     ast.Div: ("/", operator.truediv), ast.FloorDiv: ("//", operator.floordiv), ast.Mod: ("%", operator.mod),
     ast.Pow: ("**", operator.pow), ast.BitAnd: ("&", operator.and_), ast.BitOr: ("|", operator.or_),
     ast.BitXor: ("^", operator.xor), ast.LShift: ("<<", operator.lshift), ast.RShift: (">>", operator.rshift),
+}  # fmt: skip
+METHODS: dict[type, str] = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
+    ast.Pow: "pow", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor",
 }  # fmt: skip
 COMPARISONS: dict[type, tuple[str, Callable[[Any, Any], Any]]] = {
     ast.Eq: ("==", operator.eq), ast.NotEq: ("!=", operator.ne), ast.Lt: ("<", operator.lt),
@@ -123,7 +128,13 @@ class Expressions(PlainStatements):
         return Const(x)
 
     def see_Attribute(self, node: ast.Attribute) -> Value:
-        return self.attribute(self.value(node.value), node.attr)
+        return self.attribute(self.value(node.value), self.mangled(node.attr))
+
+    def mangled(self, name: str) -> str:
+        """`__name` inside a class is `_Class__name`."""
+        owner = self.frame.owner
+        private = name.startswith("__") and not name.endswith("__") and owner is not None
+        return f"_{owner.__name__.lstrip('_')}{name}" if private else name
 
     def attribute(self, owner: Value, name: str) -> Value:
         if isinstance(owner, Obj):
@@ -138,9 +149,34 @@ class Expressions(PlainStatements):
             return self.attribute(owner.value, name)
         if isinstance(owner, Cells | Mem) and name in ("shape", "size", "ndim", "dtype", "T", "flat"):
             return self.array_attribute(owner, name)
-        if isinstance(owner, Opaque):
+        if isinstance(owner, Opaque) and owner.why != TEXT:
             raise Cannot(f"uses what {owner.why}")
+        if isinstance(owner, Seq) and owner.named is not None:
+            return self.attribute_of_named_tuple(owner, name)
         return Bound(owner, name)
+
+    def class_of(self, value: Value) -> type | None:
+        """The class that somebody wrote for an object or a named tuple."""
+        return type(value.layout.example) if isinstance(value, Obj) else value.named if isinstance(value, Seq) else None
+
+    def attribute_of_named_tuple(self, owner: Seq, name: str) -> Value:
+        fields = list(getattr(owner.named, "_fields", ()))
+        return owner.items[fields.index(name)] if name in fields else self.member(owner, name)
+
+    def member(self, owner: Value, name: str) -> Value:
+        """What the class of an object says about a name: a property's value, a method, a constant."""
+        cls = self.class_of(owner)
+        assert cls is not None
+        member = inspect.getattr_static(cls, name)
+        if isinstance(member, property | functools.cached_property):
+            function = member.fget if isinstance(member, property) else member.func
+            return self.call_function(function, [owner], {}, owner=_owner(cls, name))
+        if isinstance(member, staticmethod | classmethod):
+            receiver = None if isinstance(member, staticmethod) else Const(cls)
+            return Bound(receiver, name, member.__func__) if receiver else Const(member.__func__)
+        if isinstance(member, types.FunctionType) and name != "_replace":
+            return Bound(owner, name, member)
+        return Bound(owner, name) if isinstance(owner, Seq) else self.constant(member)
 
     def attribute_of_constant(self, x: Any, name: str) -> Value:
         if isinstance(x, types.ModuleType) and x.__name__ in ("random", "numpy.random") and name not in ("Generator",):
@@ -148,12 +184,10 @@ class Expressions(PlainStatements):
                 "draws from global random numbers, which a seed does not reach",
                 "Use self.np_random, which reset(seed=...) seeds.",
             )
-        if x is None:
-            raise Cannot(f"asks None for {name!r}")
         try:
             return self.constant(getattr(x, name))
-        except AttributeError:
-            raise Cannot(f"asks {self.name_of(Const(x))} for {name!r}, which it does not have") from None
+        except AttributeError as error:
+            raise Raises(error) from None
 
     def attribute_of_object(self, owner: Obj, name: str) -> Value:
         example = owner.layout.example
@@ -167,22 +201,14 @@ class Expressions(PlainStatements):
             if type(layout).__name__ == "VarL":
                 return layout.load(self, base)
             return layout.read(base, owner.index)
+        if name == "__class__":
+            return Const(type(example))
         try:
-            member = inspect.getattr_static(type(example), name)
+            return self.member(owner, name)
         except AttributeError:
-            if name == "__class__":
-                return Const(type(example))
             raise Cannot(
                 f"reads {name!r}, which no episode that was watched has set", "Set it in __init__ or in reset."
             ) from None
-        if isinstance(member, property):
-            return self.call_function(member.fget, [owner], {}, owner=_owner(type(example), name))
-        if isinstance(member, staticmethod | classmethod):
-            receiver = None if isinstance(member, staticmethod) else Const(type(example))
-            return Bound(receiver, name, member.__func__) if receiver else Const(member.__func__)
-        if isinstance(member, types.FunctionType):
-            return Bound(owner, name, member)
-        return self.constant(member)
 
     # ------------------------------------------------------------------ arithmetic
 
@@ -199,11 +225,14 @@ class Expressions(PlainStatements):
                 with np.errstate(all="ignore"):
                     return Const(OPERATORS[type(op)][1](left.value, right.value))
             except Exception as error:
-                raise Cannot(f"raises {type(error).__name__}: {error}") from None
+                raise Raises(error) from None
         if isinstance(left, Either) or isinstance(right, Either):
             return self.operate_either(op, left, right)
         if is_array(left) or is_array(right):
             return self.elementwise(lambda a, b: self.operate(op, a, b, True), [left, right])
+        method = self.operator_method(op, left, right)
+        if method is not None:
+            return method
         if isinstance(left, Const | Seq | Lst) and isinstance(right, Const | Seq | Lst | Num):
             sequence = self.sequence_operation(op, left, right)
             if sequence is not None:
@@ -215,8 +244,6 @@ class Expressions(PlainStatements):
                 raise Cannot(
                     f"uses something that {side.why}", "Keep one type and one shape in each variable and attribute."
                 )
-        if isinstance(left, Obj) or isinstance(right, Obj):
-            return self.operator_method(op, left, right)
         return self.operate(op, self.number(left), self.number(right), False)
 
     def operate_either(self, op: ast.operator, left: Value, right: Value) -> Value:
@@ -236,12 +263,17 @@ class Expressions(PlainStatements):
                 return Either(either.test, a, b)
         return self.choose(either.test, ([], parts[1]), ([], parts[0]))
 
-    def operator_method(self, op: ast.operator, left: Value, right: Value) -> Value:
-        names = {ast.Add: "__add__", ast.Sub: "__sub__", ast.Mult: "__mul__", ast.Div: "__truediv__"}
-        name = names.get(type(op))
-        if isinstance(left, Obj) and name and hasattr(type(left.layout.example), name):
-            return self.call(self.attribute(left, name), [right], {})
-        raise Cannot("computes with objects", "Compute with their numbers.")
+    def operator_method(self, op: ast.operator, left: Value, right: Value) -> Value | None:
+        """The operation as somebody's class defines it; None where it does not."""
+        name = METHODS.get(type(op), "")
+        for owner, other, prefix in ((left, right, "__"), (right, left, "__r")):
+            cls = self.class_of(owner) or (type(owner.value) if isinstance(owner, Const) else None)
+            method = inspect.getattr_static(cls, f"{prefix}{name}__", None) if cls is not None else None
+            if isinstance(method, types.FunctionType):
+                return self.call_function(method, [owner, other], {}, owner=cls)
+        if isinstance(left, Obj) or isinstance(right, Obj):
+            raise Cannot("computes with objects", "Compute with their numbers.")
+        return None
 
     def sequence_operation(self, op: ast.operator, left: Value, right: Value) -> Value | None:
         is_left, is_right = (
@@ -253,6 +285,8 @@ class Expressions(PlainStatements):
             return Seq(self.items(left) * int(right.value), self.is_list(left), self.site, self.depth)
         if isinstance(op, ast.Add) and (isinstance(left, Lst) or isinstance(right, Lst)):
             return self.joined_lists(left, right)
+        if isinstance(op, ast.BitAnd | ast.BitOr | ast.Sub) and any(isinstance(v, Lst) for v in (left, right)):
+            return self.set_operation(op, left, right)
         return None
 
     def joined_lists(self, left: Value, right: Value) -> Value:
@@ -307,10 +341,9 @@ class Expressions(PlainStatements):
         return Num(rounded(f"math.pow({a}, {b if right.kind.is_float else f'float({b})'})", kind), kind)
 
     def see_UnaryOp(self, node: ast.UnaryOp) -> Value:
-        value = self.simple(self.value(node.operand))
         if isinstance(node.op, ast.Not):
-            test = self.truth(value)
-            return Const(not test.value) if isinstance(test, Const) else Num(f"(not {test.expr})", PY_BOOL)
+            return self.test(node)
+        value = self.simple(self.value(node.operand))
         if isinstance(value, Const):
             functions: dict[type, Callable[[Any], Any]] = {
                 ast.USub: operator.neg,

@@ -60,7 +60,11 @@ class Folding(Indexing):
         kind = self.kind(value)
         if kind.is_bool or kind.is_whole:
             wide = Kind(INT) if kind.dtype.kind in "bi" else Kind(np.dtype(np.uint64))
-            return self.fold(value, "0", wide, lambda t, x, _: [f"{t} = {t} + {as_whole(x)}"])
+            total = self.fold(value, "0", wide, lambda t, x, _: [f"{t} = {t} + {as_whole(x)}"])
+            if kind.is_bool:
+                self.natural.add(total.expr)
+                self.at_most[total.expr] = int(np.prod([n.cap if isinstance(n, Dyn) else n for n in self.shape(value)]))
+            return total
         if any(isinstance(n, Dyn) for n in self.shape(value)):
             cap = self.shape(value)[0].cap
             if cap >= 8:
@@ -187,6 +191,8 @@ class Folding(Indexing):
         return Num(f"({inside} and {self.table(table)}[{at}])", Kind(BOOL, True))
 
     def list_contains(self, container: Lst, item: Value) -> Num:
+        if container.layout is None:
+            return Num("False", Kind(BOOL, True))
         found = self.unique("found")
         held = self.hold(item)
         self.emit(f"{found} = False")
@@ -200,11 +206,25 @@ class Folding(Indexing):
         self.loop((Dyn(container.length, container.cap),), look)
         return Num(self.temporary(found), Kind(BOOL, True))
 
+    def equal_varying(self, a: Lst, b: Lst) -> Num:
+        """Whether two lists of varying length are equal."""
+        same = self.unique("same")
+        self.emit(f"{same} = {a.length} == {b.length}")
+
+        def look(at: list[str]) -> None:
+            test = self.truth(self.compare(ast.Eq(), self.item(a, at[0]), self.item(b, at[0])))
+            self.emit(f"{same} = {same} and {test.expr if isinstance(test, Num) else test.value}")
+
+        with self.block() as lines:
+            self.loop((Dyn(a.length, min(a.cap, b.cap)),), look)
+        self.emit_block(f"if {same}:", lines)
+        return Num(self.temporary(same), Kind(BOOL, True))
+
     def equal_lists(self, a: Value, b: Value) -> Value:
         listed, other = (a, b) if isinstance(a, Lst) else (b, a)
         assert isinstance(listed, Lst)
         if isinstance(other, Lst):
-            raise Cannot("compares two lists whose lengths vary", "Compare them in a loop.")
+            return self.equal_varying(listed, other)
         items = self.items(other)
         tests = [f"{listed.length} == {len(items)}"]
         for k, item in enumerate(items):

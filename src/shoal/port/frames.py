@@ -48,6 +48,9 @@ class Frame:
     result: Value | None = None
     base: str = ""
     done: str = ""
+    """The flag that says that the call has returned already, if it needs one."""
+    early: dict[str, None] = field(default_factory=dict)
+    """Lines that give variables a value before the function begins."""
     outer: Frame | None = None
     layout: Any = None
 
@@ -205,6 +208,16 @@ def own_nodes(loop: ast.For) -> list[ast.AST]:
     for statement in loop.body:
         visit(statement)
     return found
+
+
+def always_leaves(body: list[ast.stmt]) -> bool:
+    """Whether every way through these statements ends in `return` or `raise`."""
+    for statement in body:
+        if isinstance(statement, ast.Return | ast.Raise):
+            return True
+        if isinstance(statement, ast.If) and always_leaves(statement.body) and always_leaves(statement.orelse):
+            return True
+    return False
 
 
 def returns_in_loop(node: ast.AST) -> bool:

@@ -9,7 +9,8 @@ import numpy as np
 
 from shoal.port.arrays import distance_between
 from shoal.port.items import Items
-from shoal.port.refusal import Cannot
+from shoal.port.joining import join, layout_of
+from shoal.port.refusal import Cannot, Restart
 from shoal.port.values import (
     BOOL,
     Cells,
@@ -31,10 +32,7 @@ class Indexing(Items):
     """How parts of arrays are named and written."""
 
     def array_item(self, owner: Cells | Mem, indices: list[Value]) -> Value:
-        if (len(indices) == 1 and isinstance(indices[0], Cells | Mem)) or any(
-            (isinstance(i, Seq) and i.is_list) or (isinstance(i, Const) and isinstance(i.value, np.ndarray | list))
-            for i in indices
-        ):
+        if self.is_fancy(indices):
             return self.fancy_item(owner, indices)
         view = self.view(owner, indices)
         if isinstance(view, Mem) and not view.shape:
@@ -127,23 +125,57 @@ class Indexing(Items):
         end = self.temporary(f"min(max({last} + {n} if {last} < 0 else {last}, 0), {n})")
         return (which, begin, 1), Dyn(self.temporary(f"max({end} - {begin}, 0)"), n)
 
+    def is_fancy(self, indices: list[Value]) -> bool:
+        """Whether these indices name many places by arrays."""
+        return any(
+            isinstance(i, Cells | Mem | Lst)
+            or (isinstance(i, Seq) and i.is_list)
+            or (isinstance(i, Const) and isinstance(i.value, np.ndarray | list))
+            for i in indices
+        )
+
     def fancy_item(self, owner: Cells | Mem, indices: list[Value]) -> Value:
-        if len(indices) != 1 or len(owner.shape) != 1:
-            raise Cannot("takes many items of an array at once", "Loop over the indices.")
         chosen = self.array(indices[0])
-        if self.kind(chosen).is_bool:
+        if len(indices) == 1 and self.kind(chosen).is_bool:
+            if len(owner.shape) != 1:
+                raise Cannot("takes items of several axes by a mask", "Loop over the rows.")
             return self.masked_items(owner, chosen)
         if isinstance(owner, Cells):
-            if isinstance(chosen, Const):
+            if len(owner.shape) == len(indices) == 1 and isinstance(chosen, Const):
                 return self.new_cells([owner.exprs[k] for k in chosen.value], chosen.value.shape, owner.dtype)
             self.as_memory(owner)
         assert isinstance(owner, Mem)
         return self.elementwise(
-            lambda at: Num(
-                owner.at([at.expr if self.is_stable(at.expr) else self.temporary(at.expr)]), Kind(owner.dtype)
-            ),
-            [chosen],
+            lambda *at: Num(owner.at(self.held_places(list(at), owner)), Kind(owner.dtype)),
+            self.full_places(owner, indices),
         )
+
+    def full_places(self, owner: Mem, indices: list[Value]) -> list[Value]:
+        """One array or number for every axis."""
+        spans = [i for i in indices if isinstance(i, Span) or (isinstance(i, Const) and isinstance(i.value, slice))]
+        if spans or len(indices) != len(owner.shape):
+            raise Cannot("takes many rows of an array at once", "Loop over the indices.")
+        return [self.array(i) for i in indices]
+
+    def held_places(self, at: list[Num], owner: Mem) -> list[str]:
+        return [self.place(number, n) for number, n in zip(at, owner.shape, strict=True)]
+
+    def store_fancy(self, owner: Mem, indices: list[Value], value: Value) -> None:
+        """`a[rows, columns] = values`, one after the other."""
+        if not owner.writable:
+            raise Cannot("writes to a table that never changed while it was watched", "Copy it first.")
+        value = self.simple(value)
+        value = self.array(value) if isinstance(value, Seq | Lst) else value
+        places = [self.to_memory(p) if isinstance(p, Cells) else p for p in self.full_places(owner, indices)]
+        shape = self.broadcast(places)
+        source = self.to_memory(value) if isinstance(value, Cells) else value
+        source = self.hold(source) if isinstance(source, Num) else source
+
+        def put(at: list[str]) -> None:
+            spots = self.held_places([self.at(p, at, shape) for p in places], owner)
+            self.emit(f"{owner.at(spots)} = {self.cast(self.at(source, at, shape), owner.dtype).expr}")
+
+        self.loop(shape, put)
 
     def masked_items(self, owner: Cells | Mem, mask: Value) -> Value:
         source = self.to_memory(owner) if isinstance(owner, Cells) else owner
@@ -175,10 +207,8 @@ class Indexing(Items):
             indices = list(indices[0].items)
         if len(indices) == 1 and isinstance(indices[0], Const) and isinstance(indices[0].value, tuple):
             indices = [Const(x) for x in indices[0].value]
-        if isinstance(owner, Seq) and owner.is_list and isinstance(indices[0], Const):
-            if self.depth != owner.depth:
-                self.make_list_bounded(owner)
-            owner.items[indices[0].value] = self.hold(value)
+        if isinstance(owner, Seq) and owner.is_list and len(indices) == 1 and isinstance(indices[0], Const):
+            self.store_known(owner, indices[0].value, value)
             return
         if isinstance(owner, Lst | Seq):
             self.store_in_list(owner, indices, value)
@@ -188,10 +218,39 @@ class Indexing(Items):
         if not isinstance(owner, Cells | Mem):
             raise Cannot(f"writes to an item of {self.name_of(owner)}")
         if len(indices) == 1 and isinstance(indices[0], Cells | Mem) and indices[0].dtype == BOOL:
+            if isinstance(value, Seq | Lst | Cells | Mem) and self.shape(self.array(value)):
+                self.store_masked(owner, indices[0], self.array(value))
+                return
             new = self.numpy_call("where", [indices[0], value, owner], {})
             self.store_array(owner, new)
             return
+        if self.is_fancy(indices):
+            if isinstance(owner, Cells):
+                self.as_memory(owner)
+            self.store_fancy(owner, indices, value)
+            return
         self.store_array(self.view(owner, indices), value)
+
+    def store_masked(self, owner: Cells | Mem, mask: Value, value: Value) -> None:
+        """`a[mask] = values`: one after the other where the mask is true."""
+        if isinstance(owner, Cells):
+            self.as_memory(owner)
+        assert isinstance(owner, Mem)
+        if not owner.writable or len(owner.shape) != len(self.shape(mask)):
+            raise Cannot("writes by a mask to a table or to rows", "Loop over the places.")
+        where = self.to_memory(mask) if isinstance(mask, Cells) else mask
+        source = self.to_memory(value) if isinstance(value, Cells) else value
+        taken, n = self.unique("taken"), self.shape(source)[0]
+        self.emit(f"{taken} = 0")
+
+        def put(at: list[str]) -> None:
+            with self.block() as lines:
+                self.emit(f"assert {taken} < {n.expr if isinstance(n, Dyn) else n}")
+                self.emit(f"{owner.at(at)} = {self.cast(self.at(source, [taken], (n,)), owner.dtype).expr}")
+                self.emit(f"{taken} = {taken} + 1")
+            self.emit_block(f"if {self.at(where, at, owner.shape).expr}:", lines)
+
+        self.loop(owner.shape, put)
 
     def store_in_dict(self, owner: DictV, key: Value, value: Value) -> None:
         if isinstance(key, Const) and (key.value not in owner.items or owner.depth >= 0):
@@ -216,6 +275,22 @@ class Indexing(Items):
             self.emit(f"if {number} == {k}:")
             self.emit(f"    {old.expr} = {text}")
 
+    def store_known(self, owner: Seq, index: Any, value: Value) -> None:
+        """An item of a list whose length is known, at an index that is known."""
+        if self.depth == owner.depth and owner.site is not None:
+            held = self.hold(value)
+            owner.items[index] = self.items(held) if isinstance(index, slice) else held  # type: ignore[assignment]
+            return
+        if owner.site is None or owner.site[0] != "column" or isinstance(index, slice):
+            self.make_list_bounded(owner, fixed=True)
+        _, name, layout = owner.site
+        k = range(len(layout.items))[index]
+        both = join(layout.items[k], layout_of(self.simple(value)))
+        if both != layout.items[k]:
+            self.decisions.layouts["attribute", f"{name.removeprefix('s.')}_{k}"] = both
+            raise Restart
+        self.write(both, f"{name}_{k}", value)
+
     def store_in_list(self, owner: Value, indices: list[Value], value: Value) -> None:
         if isinstance(owner, Seq):
             at = self.place(indices[0], len(owner.items))
@@ -227,7 +302,7 @@ class Indexing(Items):
                     self.emit(f"if {at} == {k} or {at} == {k - len(owner.items)}:")
                     self.emit(f"    {item.expr} = {text}")  # type: ignore[attr-defined]
                 return
-            self.make_list_bounded(owner)
+            self.make_list_bounded(owner, fixed=True)
         assert isinstance(owner, Lst)
         at = self.place(indices[0], Dyn(owner.length, owner.cap))
         at = at if self.is_stable(at) else self.temporary(at)
@@ -242,7 +317,9 @@ class Indexing(Items):
             new = self.number(self.simple(value))
             self.emit(f"{target.expr} = {self.cast(new, target.kind.dtype).expr}")
             return
-        value = self.array(value) if isinstance(value, Seq | Lst) else self.simple(value)
+        value = self.simple(value)
+        listed = isinstance(value, Const) and isinstance(value.value, list | tuple)
+        value = self.array(value) if listed or isinstance(value, Seq | Lst) else value
         if isinstance(value, Maybe):
             value = value.value
         if isinstance(target, Cells):
@@ -257,6 +334,8 @@ class Indexing(Items):
             return
         if isinstance(value, Mem) and value.base == target.base:
             value = self.copy_mem(value)
+        if isinstance(value, Mem) and len(value.shape) == len(target.shape):
+            value = self.of_length(value, target.shape)
         if isinstance(value, Cells):
             value = self.to_memory(value) if len(value.exprs) > 1 else Num(value.exprs[0], Kind(value.dtype))
         held = self.hold(value) if isinstance(value, Num) else value
@@ -269,6 +348,8 @@ class Indexing(Items):
         if not target.shape:
             self.emit(f"{target.exprs[0]} = {self.cast(self.number(value), target.dtype).expr}")
             return
+        if isinstance(value, Mem) and any(isinstance(n, Dyn) for n in value.shape):
+            value = self.of_length(value, target.shape)
         own = self.known(self.shape(value))
         flat = self.flat(value)
         order = np.broadcast_to(np.arange(len(flat)).reshape(own), target.shape).reshape(-1)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
+import functools
 from typing import Any
 
 import numpy as np
 
 from shoal.port.arrays import Arrays, Shifted
-from shoal.port.joining import layout_of
-from shoal.port.refusal import Cannot
+from shoal.port.frames import can_change
+from shoal.port.joining import join, layout_of
+from shoal.port.refusal import Cannot, Raises
 from shoal.port.values import (
     Cells,
     Const,
@@ -38,6 +40,9 @@ class Items(Arrays):
             owner = self.simple(owner) if isinstance(owner, Fam) else owner.value
         if isinstance(owner, DictV) or (isinstance(owner, Const) and isinstance(owner.value, dict)):
             return self.dict_item(owner, self.value(node.slice))
+        if isinstance(owner, Const) and owner.value is np.r_:
+            parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            return self.np_hstack([Seq(self.values(parts))], {})
         if isinstance(owner, Opaque):
             raise Cannot(f"uses what {owner.why}")
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
@@ -65,7 +70,7 @@ class Items(Arrays):
                 try:
                     return Const(owner.value[key if len(key) > 1 else key[0]])
                 except (IndexError, KeyError, TypeError) as error:
-                    raise Cannot(f"raises {type(error).__name__}: {error}") from None
+                    raise Raises(error) from None
             if isinstance(owner.value, np.ndarray):
                 return self.constant_array_item(owner.value, indices)
             if isinstance(owner.value, tuple | list | str) and len(indices) == 1:
@@ -125,7 +130,7 @@ class Items(Arrays):
         key = self.simple(key)
         if isinstance(key, Const):
             if key.value not in items:
-                raise Cannot(f"asks for {key.value!r}, which is not in this dict")
+                raise Raises(KeyError(key.value))
             return items[key.value]
         number = self.key_number(list(items), key)
         families = self.families(list(items.values()), number)
@@ -133,12 +138,21 @@ class Items(Arrays):
             return families
         if all(isinstance(v, Const) for v in items.values()):
             return Fam([v.value for v in items.values()], number)
-        layout = layout_of(next(iter(items.values())))
+        return self.one_of(list(items.values()), [f"{number} == {k}" for k in range(len(items))])
+
+    def one_of(self, items: list[Value], tests: list[str]) -> Value:
+        """The first of these values, or the last of the others whose test holds."""
+        if any(map(can_change, items)):
+            raise Cannot(
+                "chooses by a number among things that can be changed", "Choose with `if`, and change each in its branch."
+            )
+        layout = functools.reduce(join, map(layout_of, items))
         base = self.unique("item")
-        for k, value in enumerate(items.values()):
+        self.write(layout, base, items[0])
+        for item, test in zip(items[1:], tests[1:], strict=True):
             with self.block() as lines:
-                self.write(layout, base, value)
-            self.emit_block(f"if {number} == {k}:", lines)
+                self.write(layout, base, item)
+            self.emit_block(f"if {test}:", lines)
         return layout.read(base)
 
     def families(self, items: list[Value], number: str) -> Fam | None:
@@ -185,8 +199,6 @@ class Items(Arrays):
 
     def varying_item(self, owner: Seq, indices: list[Value]) -> Value:
         """An item of a tuple by a number that varies: one of its items."""
-        from shoal.port.joining import join
-
         if isinstance(indices[0], Span):
             raise Cannot("slices a tuple by numbers that vary")
         at = self.place(indices[0], len(owner.items))
@@ -195,16 +207,10 @@ class Items(Arrays):
         families = self.families(owner.items, at)
         if families is not None:
             return families
-        layout = layout_of(owner.items[0])
-        for item in owner.items[1:]:
-            layout = join(layout, layout_of(item))
-        base = self.unique("item")
-        for k, item in enumerate(owner.items):
-            with self.block() as lines:
-                self.write(layout, base, item)
-            test = f"{at} == {k} or {at} == {k - len(owner.items)}"
-            self.emit_block(f"if {test}:" if k else f"if True:  # {k}", lines) if k else self.lines.extend(lines)
-        return layout.read(base)
+        count = len(owner.items)
+        if owner.is_list and owner.site is not None and any(map(can_change, owner.items)):
+            self.make_list_bounded(owner, fixed=True)
+        return self.one_of(owner.items, [f"{at} == {k} or {at} == {k - count}" for k in range(count)])
 
     def list_item(self, owner: Lst, indices: list[Value]) -> Value:
         index = indices[0]

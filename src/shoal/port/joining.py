@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import enum
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -41,6 +43,7 @@ from shoal.port.values import (
     Obj,
     Seq,
     Value,
+    is_number,
     joined,
     kind_of,
     rounds_otherwise,
@@ -56,7 +59,7 @@ def layout_of(value: Value) -> Any:
     if isinstance(value, Const):
         return layout_of_const(value.value)
     if isinstance(value, Seq):
-        return SeqL(tuple(layout_of(item) for item in value.items), value.is_list)
+        return SeqL(tuple(layout_of(item) for item in value.items), value.is_list, value.named)
     if isinstance(value, Fam):
         return FamL(tuple(value.options))
     if isinstance(value, Cells):
@@ -66,7 +69,7 @@ def layout_of(value: Value) -> Any:
     if isinstance(value, Mem):
         return ListL(NumL(Kind(value.dtype)), value.shape[0].cap)
     if isinstance(value, Lst):
-        return ListL(value.layout, value.cap, value.is_set)
+        return ListL(value.layout, value.cap, value.is_set, value.fixed, value.drops)
     if isinstance(value, Maybe):
         return MaybeL(layout_of(value.value))
     if isinstance(value, DictV):
@@ -79,15 +82,25 @@ def layout_of(value: Value) -> Any:
 
 
 def layout_of_const(x: Any) -> Any:
-    if isinstance(x, enum.Enum) and not isinstance(x, int):
+    if isinstance(x, enum.Enum):
         return ConstL(x)
     if isinstance(x, bool | int | float | np.bool_ | np.integer | np.floating):
         return NumL(kind_of(x))
     if isinstance(x, np.ndarray) and x.dtype.kind in "biuf":
         return ArrL(x.shape, x.dtype, x.size > SMALL)
     if isinstance(x, tuple | list):
-        return SeqL(tuple(layout_of_const(item) for item in x), isinstance(x, list))
+        named = type(x) if hasattr(x, "_fields") else None
+        return SeqL(tuple(layout_of_const(item) for item in x), isinstance(x, list), named)
     return ConstL(x)
+
+
+def set_layout(members: set | frozenset, layout_from: Callable[[Any], Any]) -> Any:
+    """The layout of a set, whose members must have an order to be stored in."""
+    try:
+        ordered = sorted(members)
+    except TypeError:
+        return OpaqueL("is a set of things that have no order")
+    return ListL(functools.reduce(join, map(layout_from, ordered)) if ordered else None, max(len(ordered), 1), True)
 
 
 def join(a: Any, b: Any) -> Any:
@@ -114,8 +127,19 @@ def join(a: Any, b: Any) -> Any:
             if not any(same(option, known) for known in options):
                 options.append(option)
         return FamL(tuple(options))
+    for family, other in ((a, b), (b, a)):
+        options = family.options if isinstance(family, FamL) else (family.value,) if isinstance(family, ConstL) else ()
+        if isinstance(other, NumL | EitherL) and options and all(map(is_number, options)):
+            return functools.reduce(join, [NumL(kind_of(x)) for x in options], other)
+    if isinstance(a, ConstL) or isinstance(b, ConstL):
+        constant, other = (a, b) if isinstance(a, ConstL) else (b, a)
+        if isinstance(constant.value, set | frozenset):
+            return join(set_layout(constant.value, layout_of_const), other)
+        wider = layout_of_const(constant.value)
+        if not isinstance(wider, ConstL):
+            return join(wider, other)
     if isinstance(a, SeqL) and isinstance(b, SeqL) and len(a.items) == len(b.items):
-        return SeqL(tuple(map(join, a.items, b.items)), a.is_list)
+        return SeqL(tuple(map(join, a.items, b.items)), a.is_list, a.named if a.named is b.named else None)
     if isinstance(a, ArrL) and isinstance(b, ArrL) and a.shape == b.shape:
         if a.dtype != b.dtype:
             raise Cannot(f"is now an array of {a.dtype}, now of {b.dtype}", "Give it one dtype everywhere.")
@@ -150,11 +174,13 @@ def _join_either(a: Any, b: Any) -> Any:
 
 def _join_lists(a: Any, b: Any) -> Any:
     items = [x.item if isinstance(x, ListL) else i for x in (a, b) for i in (x.items if isinstance(x, SeqL) else [0])]
-    item = items[0] if items else NumL(Kind(INT, True))
-    for other in items[1:]:
-        item = join(item, other)
-    cap = max(x.cap if isinstance(x, ListL) else len(x.items) for x in (a, b))
-    return ListL(item, max(cap, 1), any(isinstance(x, ListL) and x.is_set for x in (a, b)))
+    known = [item for item in items if item is not None]
+    item = functools.reduce(join, known) if known else None
+    caps = [x.cap if isinstance(x, ListL) else len(x.items) for x in (a, b)]
+    listed = [x for x in (a, b) if isinstance(x, ListL)]
+    fixed = caps[0] == caps[1] > 0 and bool(listed) and all(x.fixed for x in listed)
+    drops = any(x.drops for x in listed)
+    return ListL(item, max(*caps, 1), any(x.is_set for x in listed), fixed and not drops, drops)
 
 
 def describe(layout: Any) -> str:

@@ -124,13 +124,16 @@ class SeqL:
 
     items: tuple[Any, ...]
     is_list: bool = False
+    named: type | None = None
+    """The class of a named tuple."""
 
     def columns(self, name: str, dims: tuple[int, ...] = ()) -> Columns:
         return {c: f for k, item in enumerate(self.items) for c, f in item.columns(f"{name}_{k}", dims).items()}
 
     def read(self, name: str, index: Index = ()) -> Value:
         items = [item.read(f"{name}_{k}", index) for k, item in enumerate(self.items)]
-        return Seq(items, self.is_list, ("column", name, self) if name.startswith("s.") and not index else None, -1)
+        site = ("column", name, self) if name.startswith("s.") and not index else None
+        return Seq(items, self.is_list, site, -1, self.named)
 
     def export(self, x: Any, name: str) -> dict[str, Any]:
         parts = [item.export(v, f"{name}_{k}") for k, (item, v) in enumerate(zip(self.items, x, strict=True))]
@@ -182,28 +185,37 @@ class ArrL:
 
 @dataclass(frozen=True)
 class ListL:
-    """A list or a set of up to `cap` items of one layout."""
+    """A list, deque or set of up to `cap` items of one layout, or of exactly that many; see `values.Lst`."""
 
     item: Any
+    """None as long as it was never seen with an item."""
     cap: int
     is_set: bool = False
+    fixed: bool = False
+    drops: bool = False
 
     def columns(self, name: str, dims: tuple[int, ...] = ()) -> Columns:
-        return {f"{name}_len": (INT, dims), **self.item.columns(name, (*dims, self.cap))}
+        length: Columns = {} if self.fixed else {f"{name}_len": (INT, dims)}
+        return {**length, **(self.item.columns(self.base(name), (*dims, self.cap)) if self.item is not None else {})}
+
+    def base(self, name: str) -> str:
+        """The name of the items; lists inside have lengths of their own."""
+        return f"{name}_items" if isinstance(self.item, ListL) else name
 
     def read(self, name: str, index: Index = ()) -> Value:
-        return Lst(self.item, name, spot(f"{name}_len", index), self.cap, index, self.is_set)
+        length = str(self.cap) if self.fixed else spot(f"{name}_len", index)
+        return Lst(self.item, self.base(name), length, self.cap, index, self.is_set, self.fixed, self.drops)
 
     def export(self, x: Any, name: str) -> dict[str, Any]:
         items = sorted(x) if self.is_set else list(x)
-        if len(items) > self.cap:
-            raise Cannot(f"has {len(items)} items; at most {self.cap} were seen before")
-        columns = self.item.columns(name, (self.cap,))
+        if len(items) > self.cap or (self.fixed and len(items) < self.cap):
+            raise Cannot(f"has {len(items)} items; {'always' if self.fixed else 'at most'} {self.cap} were seen before")
+        columns = self.item.columns(self.base(name), (self.cap,)) if self.item is not None else {}
         packed = {c: np.zeros(shape, dtype) for c, (dtype, shape) in columns.items()}
         for k, item in enumerate(items):
-            for column, part in whole_export(self.item, item, name).items():
+            for column, part in whole_export(self.item, item, self.base(name)).items():
                 packed[column][k] = part
-        return {f"{name}_len": np.int64(len(items)), **packed}
+        return packed if self.fixed else {f"{name}_len": np.int64(len(items)), **packed}
 
 
 def whole_export(layout: Any, x: Any, name: str) -> dict[str, Any]:

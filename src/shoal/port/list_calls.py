@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from shoal.port.calls import LIST_CAP
+from shoal.port.expressions import text_of
 from shoal.port.frames import Walk, as_walk
 from shoal.port.joining import join, layout_of
 from shoal.port.layouts import ListL
@@ -41,6 +42,10 @@ class ListCalls(PythonCalls):
             owner = owner.value
         if isinstance(owner, DictV) or (isinstance(owner, Const) and isinstance(owner.value, dict)):
             return self.dict_method(owner, name, arguments)
+        if name == "_replace" and isinstance(owner, Seq) and owner.named is not None:
+            fields = getattr(owner.named, "_fields", ())
+            items = [self.hold(named.get(f, item)) for f, item in zip(fields, owner.items, strict=True)]
+            return Seq(items, named=owner.named)
         if isinstance(owner, Seq | Lst):
             return self.list_method(owner, name, [self.simple(a) if name != "append" else a for a in arguments], named)
         if isinstance(owner, Const) and isinstance(owner.value, list | tuple) and name in ("index", "count"):
@@ -113,17 +118,31 @@ class ListCalls(PythonCalls):
             self.make_list_bounded(owner)
         return Const(None)
 
-    def make_list_bounded(self, owner: Seq) -> None:
-        """A list changes where that is not sure: next time it has a length of its own."""
+    def make_list_bounded(self, owner: Seq, fixed: bool = False) -> None:
+        """A list changes where that is not sure: next time it is in memory, with a length of its own unless `fixed`."""
+        count = len(owner.items)
         if owner.site is not None and owner.site[0] == "column":
             _, name, layout = owner.site
-            item = functools.reduce(join, layout.items)
+            item = functools.reduce(join, layout.items) if layout.items else None
             path = ("attribute", name.removeprefix("s."))
-            self.decisions.layouts[path] = ListL(item, max(4 * len(layout.items), 16))
+            self.decisions.layouts[path] = ListL(item, count if fixed else max(4 * count, 16), fixed=fixed)
             raise Restart
         if owner.site is None:
             raise Cannot("changes a list whose length was fixed while it was watched", "Use an array of fixed size.")
-        self.decisions.lists[owner.site] = max(LIST_CAP, 2 * len(owner.items))
+        self.decisions.lists[owner.site] = (count, True) if fixed else (max(LIST_CAP, 2 * count), False)
+        raise Restart
+
+    def must_grow(self, owner: Lst) -> None:
+        """A list that has had one length is given another."""
+        if not owner.fixed:
+            return
+        cap, site = max(4 * owner.cap, 16), getattr(owner, "site", None)
+        if site is not None:
+            self.decisions.lists[site] = (cap, False)
+        elif owner.base.startswith("s.") and not owner.prefix:
+            self.decisions.layouts["attribute", owner.base.removeprefix("s.")] = ListL(owner.layout, cap)
+        else:
+            raise Cannot("changes the length of a list that always had the same one", "Use an array of fixed size.")
         raise Restart
 
     def note_item(self, owner: Lst, value: Value) -> None:
@@ -133,7 +152,7 @@ class ListCalls(PythonCalls):
         if begun[1] is not None and begun not in self.decisions.layouts:  # empty so far: anything will do
             self.decisions.layouts[begun] = new
             raise Restart
-        both = join(owner.layout, new)
+        both = join(owner.layout, new) if owner.layout is not None else new
         if both != owner.layout:
             site = getattr(owner, "site", None)
             key = ("items", site) if site is not None else None
@@ -147,15 +166,15 @@ class ListCalls(PythonCalls):
             raise Restart
 
     def list_append(self, owner: Lst, value: Value) -> Value:
+        self.must_grow(owner)
         self.note_item(owner, value)
         if owner.is_set:
-            present = self.list_contains(owner, value)
+            return self.set_add(owner, value)
+        if owner.drops:
             with self.block() as lines:
-                self.emit(f"assert {owner.length} < {owner.cap}")
-                self.write(owner.layout, owner.base, value, (*owner.prefix, owner.length))
-                self.emit(f"{owner.length} = {owner.length} + 1")
-            self.emit_block(f"if not {present.expr}:", lines)
-            return Const(None)
+                self.shift(owner, f"range({owner.cap - 1})", 1)
+                self.emit(f"{owner.length} = {owner.cap - 1}")
+            self.emit_block(f"if {owner.length} == {owner.cap}:", lines)
         self.emit(f"assert {owner.length} < {owner.cap}")
         self.write(owner.layout, owner.base, self.hold(value), (*owner.prefix, owner.length))
         self.emit(f"{owner.length} = {owner.length} + 1")
@@ -173,24 +192,29 @@ class ListCalls(PythonCalls):
 
     def extend_list(self, owner: Seq | Lst, values: Value) -> None:
         if isinstance(owner, Seq):
-            if owner.depth != self.depth or isinstance(values, Lst):
+            if owner.depth != self.depth or isinstance(values, Lst | Walk):
                 self.make_list_bounded(owner)
             owner.items.extend(self.hold(v) for v in self.items(values))
             return
-        if isinstance(values, Lst):
+        self.must_grow(owner)
+        walk = as_walk(self, values) if isinstance(values, Lst | Walk | Mem) else None
+        if walk is not None:
             self.loop(
-                (Dyn(self.temporary(values.length), values.cap),),
-                lambda at: self.list_append(owner, self.item(values, at[0])),
+                (Dyn(self.temporary(walk.count), walk.cap),), lambda at: self.list_append(owner, walk.item(at[0]))
             )
             return
         for item in self.items(values):
             self.list_append(owner, item)
 
     def list_clear(self, owner: Lst) -> Value:
+        self.must_grow(owner)
         self.emit(f"{owner.length} = 0")
         return Const(None)
 
     def list_pop(self, owner: Lst, index: Value | None = None) -> Value:
+        self.must_grow(owner)
+        if owner.is_set and index is None:
+            raise Cannot("takes any member of a set, in no order", "Use min(...) and remove it.")
         self.emit(f"assert {owner.length} > 0")
         index = index if index is not None else Const(-1)
         at = self.temporary(self.place(index, Dyn(owner.length, owner.cap)))
@@ -200,11 +224,34 @@ class ListCalls(PythonCalls):
         self.emit(f"{owner.length} = {owner.length} - 1")
         return taken
 
+    def set_add(self, owner: Lst, value: Value) -> Value:
+        """Put a member where it belongs, unless it is there."""
+        held, place = self.hold(self.simple(value)), self.unique("place")
+        present = self.list_contains(owner, held)
+        self.emit(f"{place} = 0")
+
+        def look(at: list[str]) -> None:
+            self.emit(f"if {text_of(self.ordered(self.simple(self.item(owner, at[0])), held))}:")
+            self.emit(f"    {place} = {at[0]} + 1")
+
+        with self.block() as lines:
+            self.loop((Dyn(owner.length, owner.cap),), look)
+            self.insert_at(owner, place, held)
+        self.emit_block(f"if not {present.expr}:", lines)
+        return Const(None)
+
     def list_insert(self, owner: Lst, index: Value, value: Value) -> Value:
+        self.must_grow(owner)
         self.note_item(owner, value)
         value = self.hold(value)
-        self.emit(f"assert {owner.length} < {owner.cap}")
+        if owner.drops:
+            self.emit(f"{owner.length} = min({owner.length}, {owner.cap - 1})")
         at = self.temporary(f"min({self.place(index, Dyn(owner.length, owner.cap))}, {owner.length})")
+        self.insert_at(owner, at, value)
+        return Const(None)
+
+    def insert_at(self, owner: Lst, at: str, value: Value) -> None:
+        self.emit(f"assert {owner.length} < {owner.cap}")
         k = self.unique("k")
         with self.block() as lines:
             back = self.temporary(f"{owner.length} - 1 - {k}")
@@ -212,7 +259,6 @@ class ListCalls(PythonCalls):
         self.emit_block(f"for {k} in range({owner.length} - {at}):", lines)
         self.write(owner.layout, owner.base, value, (*owner.prefix, at))
         self.emit(f"{owner.length} = {owner.length} + 1")
-        return Const(None)
 
     def shift(self, owner: Lst, span: str, by: int) -> None:
         k = self.unique("k")
@@ -221,8 +267,7 @@ class ListCalls(PythonCalls):
         self.emit_block(f"for {k} in {span}:", lines)
 
     def list_remove(self, owner: Lst, value: Value) -> Value:
-        at = self.index_of(owner, value)
-        self.list_pop(owner, at)
+        self.list_pop(owner, self.index_of(owner, value))
         return Const(None)
 
     def list_discard(self, owner: Lst, value: Value) -> Value:
@@ -234,6 +279,48 @@ class ListCalls(PythonCalls):
 
     def list_add(self, owner: Lst, value: Value) -> Value:
         return self.list_append(owner, value)
+
+    def list_update(self, owner: Lst, values: Value) -> Value:
+        return self.list_extend(owner, values)
+
+    def list_intersection(self, owner: Lst, other: Value) -> Value:
+        return self.set_operation(ast.BitAnd(), owner, other)
+
+    def list_union(self, owner: Lst, other: Value) -> Value:
+        return self.set_operation(ast.BitOr(), owner, other)
+
+    def list_difference(self, owner: Lst, other: Value) -> Value:
+        return self.set_operation(ast.Sub(), owner, other)
+
+    def list_issubset(self, owner: Lst, other: Value) -> Value:
+        return self.some(Walk(owner.length, owner.cap, lambda at: self.contains(other, self.item(owner, at))), True)
+
+    def set_operation(self, op: ast.operator, left: Value, right: Value) -> Value:
+        """`left & right`, `left | right` or `left - right`, of which one varies."""
+        varying = left if isinstance(left, Lst) else right
+        assert isinstance(varying, Lst)
+        counts = [v.cap if isinstance(v, Lst) else len(self.items(v)) for v in (left, right)]
+        cap = sum(counts) if isinstance(op, ast.BitOr) else counts[0]
+        made = self.write(ListL(varying.layout, max(cap, 1), True), self.unique("members"), Seq([]))
+        assert isinstance(made, Lst)
+        if isinstance(op, ast.BitOr):
+            self.extend_list(made, left)
+            self.extend_list(made, right)
+            return made
+        walk = as_walk(self, left if isinstance(left, Lst) else Const(sorted(left.value)))  # type: ignore[attr-defined]
+        if walk is None:
+            return made
+
+        def look(at: list[str]) -> None:
+            member = self.hold(self.simple(walk.item(at[0])))
+            found = self.contains(right, member)
+            with self.block() as lines:
+                self.list_append(made, member)
+            test = text_of(found)
+            self.emit_block(f"if {test}:" if isinstance(op, ast.BitAnd) else f"if not {test}:", lines)
+
+        self.loop((Dyn(self.temporary(walk.count), walk.cap),), look)
+        return made
 
     def list_sort(self, owner: Lst) -> Value:
         self.sort_list(owner)

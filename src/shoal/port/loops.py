@@ -116,7 +116,7 @@ class Loops(Statements):
         loop = self.begin_loop([node])
         with self.block() as lines:
             with self.block() as head:
-                test = self.truth(self.value(node.test))
+                test = self.test(node.test)
             if isinstance(test, Const):
                 text = "True"
                 if not test.value:

@@ -14,6 +14,7 @@ from shoal.port.values import (
     FLOAT,
     Cells,
     Const,
+    Dyn,
     Kind,
     Lst,
     Mem,
@@ -75,7 +76,7 @@ class NumpyCalls(ListCalls):
         if all(not n.kind.is_float for n in numbers):
             kind = Kind(FLOAT)
         if name != "sqrt":
-            self.inexact[name] = None
+            self.inexact[name if kind.dtype != np.float32 else f"{name} of float32"] = None
         texts = [as_float(n) for n in numbers]
         return Num(rounded(f"math.{name}({', '.join(texts)})", kind), kind)
 
@@ -182,6 +183,8 @@ class NumpyCalls(ListCalls):
 
     def joined_rows(self, parts: list[Value]) -> Value:
         dtype = np.result_type(*[self.kind(p).dtype for p in parts])
+        if any(isinstance(self.shape(p)[0], Dyn) for p in parts):
+            return self.joined_varying(parts, dtype)
         shapes = [self.known(self.shape(p)) for p in parts]
         shape = (sum(s[0] for s in shapes), *shapes[0][1:])
         if int(np.prod(shape)) <= 64:
@@ -194,6 +197,18 @@ class NumpyCalls(ListCalls):
             self.store_array(Mem(base, own, dtype, axes), part)
             row += own[0]
         return Mem(base, shape, dtype, [(k, "0", 1) for k in range(len(shape))])
+
+    def joined_varying(self, parts: list[Value], dtype: np.dtype) -> Value:
+        """Rows one below the other, where the number of some of them varies."""
+        counts = [self.shape(p)[0] for p in parts]
+        rest = self.known(self.shape(parts[0])[1:])
+        cap = sum(n.cap if isinstance(n, Dyn) else n for n in counts)
+        base, row = self.scratch(dtype, (cap, *rest)), "0"
+        for part, n in zip(parts, counts, strict=True):
+            axes: list[Any] = [(0, row, 1), *[(k, "0", 1) for k in range(1, 1 + len(rest))]]
+            self.store_array(Mem(base, (n, *rest), dtype, axes), part)
+            row = self.temporary(f"{row} + {n.expr if isinstance(n, Dyn) else n}")
+        return Mem(base, (Dyn(row, cap), *rest), dtype, [(k, "0", 1) for k in range(1 + len(rest))])
 
     def joined_along(self, parts: list[Value], axis: int) -> Value:
         dtype = np.result_type(*[self.kind(p).dtype for p in parts])
@@ -221,8 +236,12 @@ class NumpyCalls(ListCalls):
 
     def np_stack(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         axis = int(named.get("axis", arguments[1] if len(arguments) > 1 else Const(0)).value)  # type: ignore[attr-defined]
-        items = [self.array(p) for p in self.items(arguments[0])]
-        made = self.array_of_items(items, None)
+        listed = arguments[0]
+        made = (
+            self.array_of_list(listed, None)
+            if isinstance(listed, Lst)
+            else self.array_of_items([self.array(p) for p in self.items(listed)], None)
+        )
         rank = len(self.shape(made))
         if axis in (0, -rank):
             return made
@@ -286,9 +305,19 @@ class NumpyCalls(ListCalls):
     def np_roll(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         shift = named.get("shift", arguments[1] if len(arguments) > 1 else None)
         axis = named.get("axis", arguments[2] if len(arguments) > 2 else Const(None))
+        if isinstance(shift, Num) and len(self.shape(self.array(arguments[0]))) == 1:
+            return self.rolled(self.array(arguments[0]), shift)
         if not isinstance(shift, Const) or not isinstance(axis, Const):
             raise Cannot("rolls an array by a number that varies", "Use an index that wraps around.")
         return self.by_places(arguments, lambda places: np.roll(places, shift.value, axis.value))
+
+    def rolled(self, value: Value, shift: Num) -> Value:
+        """`np.roll` of a row by a number that varies."""
+        (n,), dtype = self.known(self.shape(value)), self.kind(value).dtype
+        held, base = self.hold(shift), self.scratch(dtype, (n,))
+        memory = self.to_memory(value) if isinstance(value, Cells) else value
+        self.loop((n,), lambda at: self.emit(f"{base}[({at[0]} + {held.expr}) % {n}] = {self.at(memory, at, (n,)).expr}"))
+        return Mem(base, (n,), dtype, [(0, "0", 1)])
 
     def np_flip(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         axis = named.get("axis", arguments[1] if len(arguments) > 1 else Const(None)).value  # type: ignore[attr-defined]
@@ -302,9 +331,14 @@ class NumpyCalls(ListCalls):
 
     def np_rot90(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         turns = named.get("k", arguments[1] if len(arguments) > 1 else Const(1))
-        if not isinstance(turns, Const):
-            raise Cannot("rotates by a number that varies")
-        return self.by_places(arguments, lambda places: np.rot90(places, turns.value))
+        if isinstance(turns, Const):
+            return self.by_places(arguments, lambda places: np.rot90(places, turns.value))
+        shape = self.known(self.shape(self.array(arguments[0])))
+        if len(shape) != 2 or shape[0] != shape[1]:
+            raise Cannot("rotates an array that is not square by a number that varies", "Use `if` for each turn.")
+        turn = self.temporary(f"({self.number(turns).expr}) % 4")
+        ways = [self.by_places(arguments, lambda places, k=k: np.rot90(places, k)) for k in range(4)]  # type: ignore[misc]
+        return self.one_of(ways, [f"{turn} == {k}" for k in range(4)])
 
     def np_diag(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         return self.by_places(arguments, np.diag)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from shoal.port.frames import as_walk
 from shoal.port.numpy_elements import NumpyElements
 from shoal.port.refusal import Cannot
 from shoal.port.values import (
@@ -149,6 +150,23 @@ class NumpyReductions(NumpyElements):
             totals.append(self.temporary(rounded(f"{totals[-1]} + {text}", kind) if totals else text))
         return self.new_cells(totals, self.shape(value), kind.dtype)
 
+    def np_bincount(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        least = named.get("minlength", arguments[2] if len(arguments) > 2 else Const(0))
+        if not isinstance(least, Const) or not least.value or "weights" in named:
+            raise Cannot("counts into an array whose size varies", "Pass minlength=, larger than every number.")
+        base, n = self.scratch(INT, (int(least.value),)), int(least.value)
+        counts = Mem(base, (n,), INT, [(0, "0", 1)])
+        self.store_array(counts, Const(0))
+        walk = as_walk(self, self.array(arguments[0])) or self.walk_of_items(self.array(arguments[0]))
+
+        def count(at: list[str]) -> None:
+            place = self.temporary(self.number(walk.item(at[0])).expr)
+            self.emit(f"assert 0 <= {place} < {n}")
+            self.emit(f"{base}[{place}] = {base}[{place}] + 1")
+
+        self.loop((Dyn(walk.count, walk.cap),), count)
+        return counts
+
     def np_diff(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         value = self.array(arguments[0])
         return self.binary(
@@ -286,11 +304,11 @@ class NumpyReductions(NumpyElements):
         self.emit(f"    {made.at([f'{j} + 1'])} = {held}")
 
     def np_unravel_index(self, arguments: list[Value], named: dict[str, Value]) -> Value:
-        number, shape = self.hold(self.number(arguments[0])), self.sizes(arguments[1])
+        value, shape = arguments[0], self.sizes(arguments[1])
+        value = self.hold(value) if isinstance(value, Num) else value
         parts: list[Value] = []
-        for k in range(len(shape)):
-            below = int(np.prod(shape[k + 1 :]))
-            parts.append(Num(f"({number.expr} // {below} % {shape[k]})", NP_INT))
+        for n, below in ((n, int(np.prod(shape[k + 1 :]))) for k, n in enumerate(shape)):
+            parts.append(self.elementwise(lambda a, n=n, b=below: Num(f"({a.expr} // {b} % {n})", NP_INT), [value]))
         return Seq(parts)
 
     def np_ravel_multi_index(self, arguments: list[Value], named: dict[str, Value]) -> Value:

@@ -12,7 +12,7 @@ from shoal.port.frames import FALLS, NEVER, Bind, as_column, as_load, is_about_a
 from shoal.port.joining import join, layout_of
 from shoal.port.layouts import ArrL, ConstL, NumL, OpaqueL, same, tidy
 from shoal.port.loops import Loops
-from shoal.port.refusal import Cannot, Restart
+from shoal.port.refusal import Cannot, Refused, Restart
 from shoal.port.values import (
     Cells,
     Const,
@@ -55,9 +55,11 @@ class PlainStatements(Loops):
         if not frame.base:
             frame.base = self.unique(f"{frame.name.rpartition('.')[2].strip('_')}_result")
         frame.layout = known
+        if frame.done:
+            self.begin_with_zeros(known, frame.base)
+            self.emit(f"{frame.done} = True")
         self.write(known, frame.base, value)
         if self.loops:
-            self.emit(f"{frame.done} = True")
             self.emit("break")
         return NEVER
 
@@ -89,7 +91,7 @@ class PlainStatements(Loops):
         if is_about_arguments(node.test):
             self.note("asserts about actions and spaces are left out: a batch tests its actions itself")
             return FALLS
-        test = self.truth(self.value(node.test))
+        test = self.test(node.test)
         if isinstance(test, Num):
             self.emit(f"assert {test.expr}")
         elif not test.value:
@@ -136,7 +138,7 @@ class PlainStatements(Loops):
         if isinstance(old, Lst) and isinstance(node.op, ast.Add):
             self.extend_list(old, new)
             return FALLS
-        if isinstance(old, Cells | Mem) and old.shape:
+        if isinstance(old, Cells | Mem) and old.shape and not isinstance(node.target, ast.Subscript):
             self.store_array(old, self.binary(node.op, old, new))
             return FALLS
         self.assign(node.target, self.binary(node.op, old, new))
@@ -153,8 +155,24 @@ class PlainStatements(Loops):
         return FALLS
 
     def do_Try(self, node: ast.Try) -> str:
+        depth = self.depth
+        try:
+            status = self.execute([*node.body, *node.orelse, *node.finalbody])
+        except Refused as refused:
+            handler = self.handler_of(node, refused.error) if self.depth == depth else None
+            if handler is None:
+                raise
+            return self.execute([*handler.body, *node.finalbody])
         self.note("`except` is left out: what would raise in the original stops the compiled lane with its line")
-        return self.execute([*node.body, *node.orelse, *node.finalbody])
+        return status
+
+    def handler_of(self, node: ast.Try, error: Exception | None) -> ast.ExceptHandler | None:
+        """What catches an error that is always raised."""
+        for handler in node.handlers:
+            kind = self.value(handler.type).value if handler.type is not None else Exception  # type: ignore[attr-defined]
+            if error is not None and isinstance(error, kind):
+                return handler
+        return None
 
     def do_Delete(self, node: ast.Delete) -> str:
         for target in node.targets:
@@ -183,7 +201,7 @@ class PlainStatements(Loops):
             owner = self.value(target.value)
             if not isinstance(owner, Obj):
                 raise Cannot(f"sets an attribute of {self.name_of(owner)}")
-            self.set_attribute(owner, target.attr, value)
+            self.set_attribute(owner, self.mangled(target.attr), value)
         elif isinstance(target, ast.Subscript):
             value = self.hold(value) if isinstance(value, Num) else value
             self.store_item(self.value(target.value), target.slice, value)
@@ -202,7 +220,9 @@ class PlainStatements(Loops):
 
     def assign_name(self, name: str, value: Value) -> None:
         value = self.simple(value)
-        if isinstance(value, Num):
+        if isinstance(value, Num) and value.expr in self.at_most:
+            self.frame.names[name] = value
+        elif isinstance(value, Num):
             variable = self.variable(name)
             if value.expr != variable:
                 self.emit(f"{variable} = {value.expr}")
@@ -250,7 +270,8 @@ class PlainStatements(Loops):
             else (join(as_column(layout), wanted))
         )
         if both != layout and not (isinstance(layout, ConstL) and isinstance(value, Const) and both == layout):
-            self.decisions.layouts["attribute", path] = both
+            made = not base.startswith("s.")
+            self.decisions.layouts[("made", type(owner.layout.example), name) if made else ("attribute", path)] = both
             raise Restart
         if isinstance(layout, ConstL):
             return

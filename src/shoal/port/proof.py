@@ -146,7 +146,8 @@ class _Replay:
             ended = bool(own_terminated), bool(own_truncated) and not bool(own_terminated)
             self._equal(lane, "terminated", np.asarray(terminated[lane]), np.asarray(ended[0]))
             self._equal(lane, "truncated", np.asarray(truncated[lane]), np.asarray(ended[1]))
-            self._equal(lane, "reward", np.asarray(reward[lane]), np.asarray(np.float32(own_reward)))
+            noise = self._noise(self._bases[lane])
+            self._equal(lane, "reward", np.asarray(reward[lane]), np.asarray(np.float32(own_reward)), noise=noise)
             self._compare(lane, "step", obs, own_obs, info, own_info)
         self._proof.steps += LANES
         return np.array([bool(r[2] or r[3]) for r in results])
@@ -188,28 +189,27 @@ class _Replay:
 
     def _compare(self, lane: int, moment: str, obs: Any, own_obs: Any, info: Any, own_info: dict[str, Any]) -> None:
         self._moment = moment
+        noise = self._noise(self._bases[lane])
         shown = dict(leaf_paths(_row(obs, lane)))
         original = dict(leaf_paths(_as_tree(own_obs, self._source.space)))
         for path, leaf in shown.items():
             own = np.asarray(original[path])
-            self._equal(
-                lane, f"observation{path or ''}", np.asarray(leaf), own.astype(leaf.dtype).reshape(np.shape(leaf))
-            )
+            own = own.astype(leaf.dtype).reshape(np.shape(leaf))
+            self._equal(lane, f"observation{path or ''}", np.asarray(leaf), own, noise=noise)
         final = info.get("final_info") if moment == "step" and "final_info" in info else None
         for key in self._source.infos:
             if key in own_info:
                 values = final[key] if final is not None and key in final and self._ended(info, lane) else info.get(key)
                 if values is not None:
                     leaf = np.asarray(values[lane])
-                    self._equal(lane, f"info[{key!r}]", leaf, np.asarray(own_info[key]).astype(leaf.dtype))
+                    own = np.asarray(own_info[key]).astype(leaf.dtype)
+                    self._equal(lane, f"info[{key!r}]", leaf, own, noise=noise)
         state, own_state = self._batch.lane_state, self._state_of(self._bases[lane])
         scales = self._scales(self._bases[lane])
         for name, value in own_state.items():
             column = np.asarray(state[name][lane])
-            count = _length_of(name, own_state)
-            if count is not None and column.ndim:  # what lies beyond the end of a list means nothing
-                column, value = column[:count], np.asarray(value)[:count]
-            self._equal(lane, self._told(name), column, np.asarray(value).astype(column.dtype), scales.get(name, 0.0))
+            theirs = np.asarray(value).astype(column.dtype)
+            self._equal(lane, self._told(name), _within(name, column, theirs, own_state), theirs, scales.get(name, 0.0))
 
     def _scales(self, base: gym.Env) -> dict[str, float]:
         """The largest number of the attribute that each column belongs to: last places are counted from there."""
@@ -222,6 +222,10 @@ class _Replay:
             scales |= dict.fromkeys(columns, float(max(floats, default=0.0)))
         return scales
 
+    def _noise(self, base: gym.Env) -> float:
+        """What last digits of the largest number of the state amount to: whatever is computed from it may be off by that."""
+        return self._ulps * float(np.spacing(max(self._scales(base).values(), default=0.0)))
+
     def _ended(self, info: Any, lane: int) -> bool:
         mask = info.get("_final_info")
         return bool(mask[lane]) if mask is not None else False
@@ -229,7 +233,9 @@ class _Replay:
     def _told(self, column: str) -> str:
         return "the random generator" if column in FIELDS else f"self.{column}"
 
-    def _equal(self, lane: int, what: str, ours: np.ndarray, theirs: np.ndarray, scale: float = 0.0) -> None:
+    def _equal(
+        self, lane: int, what: str, ours: np.ndarray, theirs: np.ndarray, scale: float = 0.0, noise: float = 0.0
+    ) -> None:
         if ours.dtype.kind != "f":
             different = ours != theirs
             if not different.any():
@@ -239,10 +245,11 @@ class _Replay:
             same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
             if same.all():
                 return
-            close = np.abs(ours - theirs) <= self._tolerance * np.maximum(1.0, np.abs(theirs))
-            different = ~same & ~(close if self._tolerance else np.zeros_like(same))
+            apart = np.abs(ours.astype(np.float64) - theirs.astype(np.float64))
+            different = ~same & ~(apart <= np.maximum(self._tolerance * np.maximum(1.0, np.abs(theirs)), noise))
             spacing = np.spacing(np.maximum(np.maximum(np.abs(ours), np.abs(theirs)), scale).astype(ours.dtype))
-            distance = np.where(same, 0.0, np.abs(ours.astype(np.float64) - theirs.astype(np.float64)) / spacing)
+            spacing = np.maximum(spacing, noise / ULPS)
+            distance = np.where(same, 0.0, apart / spacing)
             units = float(np.max(distance))
             if units > self._proof.ulps:
                 self._proof.ulps, self._proof.where = units, what
@@ -254,9 +261,16 @@ class _Replay:
         raise PortError(
             f"{self._source.name} compiled differs from the original: after step {int(self._lengths[lane])} of an "
             f"episode {what}{spot} is {ours_one!r} compiled and {theirs_one!r} in the original, {units:.3g} units in "
-            f"the last place apart ({self._place(what)}). Pass tolerance= if such a difference is acceptable, or use "
-            "compiled=False."
+            f"the last place apart ({self._place(what)}).{self._suspects()} Pass tolerance= if such a difference is "
+            "acceptable, or use compiled=False."
         )
+
+    def _suspects(self) -> str:
+        """Functions behind which digits are lost, and how to lose fewer."""
+        narrow = [name for name in self._source.inexact if name.endswith("of float32")]
+        if not narrow:
+            return ""
+        return f" NumPy rounds {', '.join(narrow)} otherwise: compute it in float64, x.astype(np.float64)."
 
     def _place(self, what: str) -> str:
         import inspect
@@ -265,13 +279,16 @@ class _Replay:
         return f"{inspect.getsourcefile(function)}:{function.__code__.co_firstlineno}"
 
 
-def _length_of(column: str, state: dict[str, Any]) -> int | None:
-    """How many items the list has that a column is part of."""
-    for name, value in state.items():
-        stem = name.removesuffix("_len")
-        if stem != name and column != name and (column == stem or column.startswith(f"{stem}_")):
-            return int(value)
-    return None
+def _within(name: str, column: np.ndarray, theirs: np.ndarray, state: dict[str, Any]) -> np.ndarray:
+    """A column of a list without what lies beyond the list's end, which means nothing."""
+    for key, count in state.items():
+        stem = key.removesuffix("_len")
+        if stem == key or name == key or not (name == stem or name.startswith(f"{stem}_")):
+            continue
+        lengths = np.asarray(count)
+        inside = np.arange(column.shape[lengths.ndim]) < lengths[..., None]
+        column = np.where(inside.reshape(*inside.shape, *[1] * (column.ndim - inside.ndim)), column, theirs)
+    return column
 
 
 def _row(tree: Any, lane: int) -> Any:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import math
 
 import numpy as np
 
-from shoal.port.calls import MATH_EXACT, MATH_INEXACT, Calls
+from shoal.port.calls import LIST_CAP, MATH_EXACT, MATH_INEXACT, Calls
 from shoal.port.frames import Walk, as_walk
 from shoal.port.joining import layout_of
 from shoal.port.layouts import ListL
@@ -31,6 +32,10 @@ from shoal.port.values import (
     as_float,
     as_whole,
 )
+
+FOLDED = {"ord", "chr", "hash", "repr", "callable", "bin", "hex", "format", "type", "id"}
+WRITTEN = {"repr", "bin", "hex", "format", "ascii"}
+"""Builtins that make text, which is for people to read."""
 
 
 class PythonCalls(Calls):
@@ -70,6 +75,18 @@ class PythonCalls(Calls):
         made = Seq([self.hold(v) for v in self.items(value)], True, self.site, self.depth)
         return self.bounded(made) if self.site in self.decisions.lists else made
 
+    def make_deque(self, arguments: list[Value], most: Value) -> Value:
+        if not isinstance(most, Const):
+            raise Cannot("makes a deque whose maxlen varies", "Give it a fixed maxlen.")
+        if most.value is None:
+            return self.make_list(arguments, {})
+        self.decisions.lists[self.site] = (int(most.value), False)
+        made = self.bounded(Seq([], True, self.site, self.depth), drops=True)
+        assert isinstance(made, Lst)
+        if arguments:
+            self.extend_list(made, self.simple(arguments[0]))
+        return made
+
     def list_of_walk(self, walk: Walk | None) -> Value:
         assert walk is not None
         with self.block():
@@ -82,12 +99,14 @@ class PythonCalls(Calls):
         return target
 
     def make_set(self, arguments: list[Value], named: dict[str, Value]) -> Value:
-        if not arguments:
-            raise Cannot("makes a set that is to grow", "Use an array of bools with one place per possible member.")
-        value = arguments[0]
-        if isinstance(value, Const):
+        value = self.simple(arguments[0]) if arguments else Const(())
+        if arguments and isinstance(value, Const):
             return Const(set(value.value))
-        return Seq(self.items(value))
+        self.decisions.lists.setdefault(self.site, (LIST_CAP, False))
+        made = self.bounded(Seq([], True, self.site, self.depth), is_set=True)
+        assert isinstance(made, Lst)
+        self.extend_list(made, value)
+        return made
 
     def make_dict(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         if arguments:
@@ -98,31 +117,18 @@ class PythonCalls(Calls):
 
     def builtin(self, name: str, arguments: list[Value], named: dict[str, Value]) -> Value:
         function = getattr(self, f"builtin_{name}", None)
-        if function is None:
-            if all(isinstance(a, Const) for a in arguments) and name in (
-                "sorted",
-                "ord",
-                "chr",
-                "hash",
-                "repr",
-                "getattr",
-                "hasattr",
-                "divmod",
-                "pow",
-                "callable",
-            ):
-                return self.fold_call(
-                    __builtins__[name] if isinstance(__builtins__, dict) else getattr(__builtins__, name),
-                    arguments,
-                    named,
-                )
-            raise Cannot(f"calls {name}(), which has no translation")
-        return function([self.simple(a) for a in arguments], named)
+        if function is not None:
+            return function([self.simple(a) for a in arguments], named)
+        if all(isinstance(a, Const) for a in arguments) and name in FOLDED:
+            return self.fold_call(getattr(builtins, name), arguments, named)
+        if name in WRITTEN:
+            return Opaque(TEXT)
+        raise Cannot(f"calls {name}(), which has no translation")
 
     def builtin_len(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         value = arguments[0]
         if isinstance(value, Lst):
-            return Num(value.length, PY_INT)
+            return Const(value.cap) if value.fixed else Num(value.length, PY_INT)
         if isinstance(value, Walk):
             return Num(value.count, PY_INT)
         if isinstance(value, Mem) and isinstance(value.shape[0], Dyn):
@@ -169,17 +175,18 @@ class PythonCalls(Calls):
         return Seq([Seq([Const(k), item]) for k, item in enumerate(self.items(value), start)])
 
     def builtin_zip(self, arguments: list[Value], named: dict[str, Value]) -> Value:
-        varying = [a for a in arguments if isinstance(a, Lst | Walk)]
+        varying = [a for a in arguments if isinstance(a, Walk) or (isinstance(a, Lst) and not a.fixed)]
         if varying:
-            walks = [as_walk(self, a) for a in arguments]
-            if any(w is None for w in walks):
-                raise Cannot(
-                    "goes through a list of varying length together with something else", "Loop over range(len(...))."
-                )
-            counts = [w.count for w in walks]  # type: ignore[union-attr]
+            walks = [as_walk(self, a) or self.walk_of_items(a) for a in arguments]
+            counts = [w.count for w in walks]
             count = self.temporary(f"min({', '.join(counts)})" if len(set(counts)) > 1 else counts[0])
-            return Walk(count, min(w.cap for w in walks), lambda at: Seq([w.item(at) for w in walks]))  # type: ignore[union-attr]
+            return Walk(count, min(w.cap for w in walks), lambda at: Seq([w.item(at) for w in walks]))
         return Seq([Seq(list(row)) for row in zip(*map(self.items, arguments), strict=False)])
+
+    def walk_of_items(self, value: Value) -> Walk:
+        """Items of known number, by an index that varies."""
+        count = len(self.items(value))
+        return Walk(str(count), count, lambda at: self.subscript(value, [Num(at, PY_INT)]))
 
     def builtin_reversed(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         value = arguments[0]
@@ -342,7 +349,7 @@ class PythonCalls(Calls):
             made = self.copy(value)
         else:
             items = self.items(value)
-            self.decisions.lists.setdefault(self.site, max(len(items), 1))
+            self.decisions.lists.setdefault(self.site, (max(len(items), 1), False))
             made = self.bounded(Seq(items, True, self.site, self.depth))
         assert isinstance(made, Lst)
         self.sort_list(made)

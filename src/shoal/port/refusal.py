@@ -30,9 +30,11 @@ class Obstacle:
 class Refused(PortError):
     """Translation came to an obstacle."""
 
-    def __init__(self, obstacle: Obstacle) -> None:
+    def __init__(self, obstacle: Obstacle, error: Exception | None = None) -> None:
         super().__init__(obstacle.sentence())
         self.obstacle = obstacle
+        self.error = error
+        """What the original raises there, always, and whoever stands around it may catch."""
 
 
 class Cannot(Exception):
@@ -42,6 +44,14 @@ class Cannot(Exception):
         super().__init__(reason)
         self.reason = reason
         self.instead = instead or "Write it with plain numbers, fixed-size arrays and loops, or keep compiled=False."
+
+
+class Raises(Cannot):
+    """The original raises here, always."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(f"raises {type(error).__name__}: {error}")
+        self.error = error
 
 
 class Restart(Exception):

@@ -8,6 +8,7 @@ into the other branch; inside a loop it leaves with a flag.
 from __future__ import annotations
 
 import ast
+from typing import Any
 
 from shoal.port.frames import (
     FALLS,
@@ -16,6 +17,7 @@ from shoal.port.frames import (
     Bind,
     Frame,
     Loop,
+    always_leaves,
     can_change,
     match_as_if,
     returns_in_loop,
@@ -30,6 +32,7 @@ from shoal.port.values import (
     Num,
     Opaque,
     Value,
+    literal,
 )
 
 UNROLL = 8
@@ -53,13 +56,15 @@ class Statements(Storing):
         returns = [node for node in ast.walk(frame.node) if isinstance(node, ast.Return)]
         if any(node.value is not None for node in returns) and not isinstance(body[-1], ast.Return):
             body.append(ast.copy_location(ast.Return(None), body[-1]))
-        if any(returns_in_loop(node) for node in body):
+        if frame.key in self.decisions.flagged or any(returns_in_loop(node) for node in body):
             frame.done = self.unique("done")
-            self.emit(f"{frame.done} = False")
+            frame.early[f"{frame.done} = False"] = None
+        start = len(self.lines)
         try:
             self.execute(body)
         finally:
             self.frame, self.loops, self.site = outer, outer_loops, outer_site  # type: ignore[assignment]
+        self.lines[start:start] = frame.early
         if frame.result is not None:
             return frame.result
         if frame.layout is not None:
@@ -119,7 +124,7 @@ class Statements(Storing):
             raise Cannot(
                 "chooses between two things that can be changed", "Choose with `if`, and change each in its own branch."
             )
-        test = self.truth(self.value(test_node))
+        test = self.test(test_node)
         assert isinstance(test, Num)
         before, variants = dict(self.frame.names), dict(self.variants)
         blocks, statuses, names = [], [], []
@@ -134,7 +139,20 @@ class Statements(Storing):
         elif statuses[0] == NEVER:
             self.frame.names = names[1]
         self.write_if(test.expr, *blocks)
-        return NEVER if statuses == [NEVER, NEVER] else MAYBE if MAYBE in statuses else FALLS
+        if statuses == [NEVER, NEVER]:
+            return NEVER
+        return self.partly() if NEVER in statuses else MAYBE if MAYBE in statuses else FALLS
+
+    def partly(self) -> str:
+        """The status after a branch of which some ways have returned."""
+        return FALLS if self.loops or self.depth == self.frame.entry_depth else self.flagged()
+
+    def flagged(self) -> str:
+        """What follows is reached unless the call's flag says that it has returned."""
+        if not self.frame.done:
+            self.decisions.flagged.add(self.frame.key)
+            raise Restart
+        return MAYBE
 
     def refusal(self, node: ast.AST, cannot: Cannot) -> Refused:
         construct = "the value" if isinstance(node, Bind) else ast.unparse(node).partition("\n")[0]
@@ -143,7 +161,8 @@ class Statements(Storing):
             construct = ast.unparse(spot)
         shown = construct if len(construct) < 90 else construct[:87] + "..."
         line = getattr(spot or node, "lineno", 0)
-        return Refused(Obstacle(self.frame.file, line, self.frame.name, shown, cannot.reason, cannot.instead))
+        obstacle = Obstacle(self.frame.file, line, self.frame.name, shown, cannot.reason, cannot.instead)
+        return Refused(obstacle, getattr(cannot, "error", None))
 
     def guard_rest(self, rest: list[ast.stmt]) -> str:
         """What stands behind a loop that may have returned."""
@@ -163,12 +182,14 @@ class Statements(Storing):
 
     def branch(self, node: ast.If, rest: list[ast.stmt]) -> tuple[str, bool]:
         """(status, whether `rest` was written too)."""
-        test = self.truth(self.value(node.test))
+        test = self.test(node.test)
         if isinstance(test, Const):
             chosen = node.body if test.value else node.orelse
             rest[:0] = chosen
             return FALLS, False
         site = self.statement
+        if not self.loops and (always_leaves(node.body) or always_leaves(node.orelse)):
+            return self.rest_inside(test.expr, node, rest), True
         before, variants = dict(self.frame.names), dict(self.variants)
         with self.block() as then:
             status_then = self.execute(node.body)
@@ -177,42 +198,36 @@ class Statements(Storing):
         with self.block() as other:
             status_other = self.execute(node.orelse)
         names_other, variants_other = self.frame.names, self.variants
-        leaves = NEVER in (status_then, status_other)
-        if leaves and not self.loops:  # the rest belongs to the branch that goes on
-            return self.rest_inside(
-                test.expr, (then, names_then, variants_then, status_then), (other, status_other), rest
-            )
         if status_then == NEVER or status_other == NEVER:
             goes_on = names_other if status_then == NEVER else names_then
             self.variants = variants_other if status_then == NEVER else variants_then
             self.frame.names = goes_on
             self.write_if(test.expr, then, other)
-            both = status_then == status_other == NEVER
-            return (NEVER if both else MAYBE if MAYBE in (status_then, status_other) else FALLS), False
+            if status_then == status_other:
+                return NEVER, False
+            if not self.loops:  # the test of a `return` inside was known beforehand
+                return self.flagged(), False
+            return (MAYBE if MAYBE in (status_then, status_other) else FALLS), False
         self.statement = site
         self.merge(before, (then, names_then), (other, names_other))
         self.variants = {k: v for k, v in variants_then.items() if variants_other.get(k) == v}
         self.write_if(test.expr, then, other)
         return (MAYBE if MAYBE in (status_then, status_other) else FALLS), False
 
-    def rest_inside(self, test: str, first: tuple, second: tuple, rest: list[ast.stmt]) -> tuple[str, bool]:
-        then, names_then, variants_then, status_then = first
-        other, status_other = second
-        status = NEVER
-        if status_then != NEVER:
-            self.frame.names, self.variants = names_then, variants_then
-            with self.block() as more:
-                status = self.execute_after(status_then, rest)
-            then += more
-        elif status_other != NEVER:
-            with self.block() as more:
-                status = self.execute_after(status_other, rest)
-            other += more
+    def rest_inside(self, test: str, node: ast.If, rest: list[ast.stmt]) -> str:
+        """A branch of which one way leaves the function: the rest belongs to the way that goes on."""
+        leaves = always_leaves(node.body)
+        before, variants = dict(self.frame.names), dict(self.variants)
+        with self.block() as then:
+            status_then = self.execute(node.body if leaves else [*node.body, *rest])
+        after = self.frame.names, self.variants
+        self.frame.names, self.variants = before, variants
+        with self.block() as other:
+            status_other = self.execute([*node.orelse, *rest] if leaves else node.orelse)
+        if not leaves:
+            self.frame.names, self.variants = after
         self.write_if(test, then, other)
-        return status, True
-
-    def execute_after(self, status: str, rest: list[ast.stmt]) -> str:
-        return self.guard_rest(rest) if status == MAYBE else self.execute(rest)
+        return NEVER if status_then == status_other == NEVER else self.partly()
 
     def write_if(self, test: str, then: list[str], other: list[str]) -> None:
         if not then and not other:
@@ -258,7 +273,14 @@ class Statements(Storing):
             new = self.frame.names.get(name)
             if new is not None and not same_value(old, new):
                 layout = layout_of(new)
+                self.begin_with_zeros(layout, self.variable(name))
                 self.frame.names[name] = self.write(layout, self.variable(name), new)
+
+    def begin_with_zeros(self, layout: Any, base: str) -> None:
+        """Give variables that are not set on all ways through the function a value before it begins."""
+        for column, (dtype, shape) in layout.columns(base).items():
+            text = f"scratch({self.record_of(dtype, shape)}, 1)[0].cell" if shape else literal(dtype.type(0))
+            self.frame.early[f"{column} = {text}"] = None
 
     def variable(self, name: str) -> str:
         """The kernel's variable for a name of this function."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -152,11 +153,12 @@ class Storing(Code):
     def of_length(self, value: Mem, shape: tuple[int, ...]) -> Mem:
         """An array whose length varies, where it must be this one."""
         for own, wanted in zip(value.shape, shape, strict=True):
-            if isinstance(own, Dyn):
+            if isinstance(own, Dyn) and isinstance(wanted, int):
                 if own.cap < wanted:
                     raise Cannot(f"has at most {own.cap} elements where {wanted} are stored")
                 self.emit(f"assert {own.expr} == {wanted}")
-        return Mem(value.base, shape, value.dtype, value.axes, value.writable)
+        sizes = tuple(w if isinstance(n, Dyn) else n for n, w in zip(value.shape, shape, strict=True))
+        return Mem(value.base, sizes, value.dtype, value.axes, value.writable)
 
     def _kept(self, expr: str) -> str:
         return expr if self.is_stable(expr) else self.temporary(expr)
@@ -179,13 +181,12 @@ class Storing(Code):
         return exprs
 
     def _write_list(self, layout: ListL, name: str, value: Value, index: tuple[str, ...]) -> Value:
-        if isinstance(value, Lst) and value.base == name and value.prefix == index:
+        if isinstance(value, Lst) and value.base == layout.base(name) and value.prefix == index:
             return value
         length = f"{name}_len[{', '.join(index)}]" if index else f"{name}_len"
-        base = name
-        if not name.startswith("s."):
-            base = name
-            for column, (dtype, shape) in layout.item.columns(name, (layout.cap,)).items():
+        base = layout.base(name)
+        if not name.startswith("s.") and not index:
+            for column, (dtype, shape) in replace(layout, fixed=True).columns(name).items():
                 self.used.add(column)
                 self.emit(f"{column} = scratch({self.record_of(dtype, shape)}, 1)[0].cell")
         source = self.held_items(value)
@@ -194,14 +195,16 @@ class Storing(Code):
                 raise Cannot(f"holds {len(source)} items where at most {layout.cap} fit")
             for k, item in enumerate(source):
                 self.write(layout.item, base, item, (*index, str(k)))
-            self.emit(f"{length} = {len(source)}")
+            count = str(len(source))
         else:
             count = self.temporary(source.length)
-            self.emit(f"assert {count} <= {layout.cap}")
-            self.loop(
-                (Dyn(count, layout.cap),),
-                lambda at: self.write(layout.item, base, self.item(source, at[0]), (*index, at[0])),
-            )
+            self.emit(f"assert {count} {'==' if layout.fixed else '<='} {layout.cap}")
+            if source.layout is not None:
+                self.loop(
+                    (Dyn(count, layout.cap),),
+                    lambda at: self.write(layout.item, base, self.item(source, at[0]), (*index, at[0])),
+                )
+        if not layout.fixed:
             self.emit(f"{length} = {count}")
         return layout.read(name, index)
 
@@ -210,9 +213,7 @@ class Storing(Code):
         if isinstance(value, Lst):
             return value
         if isinstance(value, Mem) and isinstance(value.shape[0], Dyn):
-            from shoal.port.values import Lst as List
-
-            return List(value, "", value.shape[0].expr, value.shape[0].cap)
+            return Lst(value, "", value.shape[0].expr, value.shape[0].cap)
         return [self.hold(item) for item in self.items(value)]
 
     def item(self, value: Lst, at: str) -> Value:
@@ -279,6 +280,8 @@ class Storing(Code):
                 ]
         elif isinstance(value, Mem) and value.shape and isinstance(value.shape[0], int):
             found = [self.element(value, [str(k)]) for k in range(value.shape[0])]
+        elif isinstance(value, Lst) and value.fixed:
+            found = [self.item(value, str(k)) for k in range(value.cap)]
         elif isinstance(value, Maybe):
             return self.items(value.value, count)
         else:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import enum
+import inspect
+import types
 from typing import Any
 
 import numpy as np
@@ -35,6 +38,8 @@ from shoal.port.values import (
     is_number,
     rounded,
 )
+
+SEQUENCES = (tuple, list, set, frozenset)
 
 
 class Truths(Expressions):
@@ -83,9 +88,31 @@ class Truths(Expressions):
         if isinstance(value, Fam):
             if len(value.options) == 1:
                 return Const(value.options[0])
-            if all(is_number(x) or isinstance(x, np.ndarray | tuple | list | dict) for x in value.options):
+            numbers = all(is_number(x) and not isinstance(x, enum.Enum) for x in value.options)
+            if numbers or all(isinstance(x, np.ndarray | tuple | list | dict) for x in value.options):
                 return self.realise(value)
         return value
+
+    def test(self, node: ast.expr) -> Any:
+        """Whether an expression is true, where nothing else about it matters."""
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            inner = self.test(node.operand)
+            return Const(not inner.value) if isinstance(inner, Const) else Num(f"(not {inner.expr})", PY_BOOL)
+        if not isinstance(node, ast.BoolOp):
+            return self.truth(self.value(node))
+        is_and = isinstance(node.op, ast.And)
+        result = self.test(node.values[0])
+        for part in node.values[1:]:
+            if isinstance(result, Const):
+                if bool(result.value) != is_and:
+                    return result
+                result = self.test(part)
+                continue
+            with self.block() as lines:
+                other = self.test(part)
+            result = self.join_tests(is_and, (result, result), (other, other), lines)
+            result = result if isinstance(result, Const | Num) else self.truth(result)
+        return result
 
     def see_BoolOp(self, node: ast.BoolOp) -> Value:
         is_and = isinstance(node.op, ast.And)
@@ -116,7 +143,7 @@ class Truths(Expressions):
         if both_bools and not lines:
             kind = PY_BOOL if value.kind.weak and other.kind.weak else NP_BOOL
             return Num(f"({test.expr} {word} {other_test.expr})", kind)
-        if both_bools or self.wants_truth:
+        if both_bools:
             name = self.unique("both" if is_and else "either")
             self.emit(f"{name} = {test.expr}")
             self.emit_block(f"if {name}:" if is_and else f"if not {name}:", [*lines, f"{name} = {text_of(other_test)}"])
@@ -124,7 +151,7 @@ class Truths(Expressions):
         return self.choose(test.expr if is_and else f"(not {test.expr})", (lines, other), ([], value))
 
     def see_IfExp(self, node: ast.IfExp) -> Value:
-        test = self.truth(self.value(node.test))
+        test = self.test(node.test)
         if isinstance(test, Const):
             return self.value(node.body if test.value else node.orelse)
         test = self.hold(test)
@@ -192,9 +219,25 @@ class Truths(Expressions):
                 return negated(found) if isinstance(op, ast.NotEq) else found
         if is_array(left) or is_array(right):
             return self.elementwise(lambda a, b: self.compare_numbers(op, a, b), [left, right])
-        if isinstance(left, Seq | Lst) or isinstance(right, Seq | Lst):
-            raise Cannot("compares lists or tuples by order", "Compare their numbers.")
+        if isinstance(left, Seq) or isinstance(right, Seq):
+            first, second = (right, left) if isinstance(op, ast.Gt | ast.LtE) else (left, right)
+            before = self.ordered(first, second)
+            return before if isinstance(op, ast.Lt | ast.Gt) else negated(before)
+        if isinstance(left, Lst) or isinstance(right, Lst):
+            raise Cannot("compares lists of varying length by order", "Compare their items in a loop.")
         return self.compare_numbers(op, self.number(left), self.number(right))
+
+    def ordered(self, a: Value, b: Value) -> Value:
+        """Whether `a` stands before `b`: numbers by size, tuples by the first numbers that differ."""
+        sequences = [isinstance(v, Seq) or (isinstance(v, Const) and isinstance(v.value, tuple | list)) for v in (a, b)]
+        if not any(sequences):
+            return self.compare(ast.Lt(), a, b)
+        rows = list(zip(self.items(a), self.items(b), strict=False))
+        result: Value = Const(len(self.items(a)) < len(self.items(b)))
+        for x, y in reversed(rows):
+            less, equal = self.truth(self.ordered(x, y)), self.truth(self.compare(ast.Eq(), x, y))
+            result = self.any_of([less, self.all_of([equal, result])])
+        return result
 
     def compare_either(self, op: ast.cmpop, left: Value, right: Value) -> Value:
         """The comparison for both types that a number can have."""
@@ -229,7 +272,7 @@ class Truths(Expressions):
                 return Num(maybe.none, PY_BOOL)  # type: ignore[attr-defined]
             inner = self.compare(ast.Eq(), maybe.value, other.value if isinstance(other, Maybe) else other)  # type: ignore[attr-defined]
             return Num(f"(not {maybe.none} and {text_of(inner)})", PY_BOOL)  # type: ignore[attr-defined]
-        sequences = [isinstance(v, Seq) or (isinstance(v, Const) and isinstance(v.value, tuple | list)) for v in (a, b)]
+        sequences = [isinstance(v, Seq) or (isinstance(v, Const) and isinstance(v.value, SEQUENCES)) for v in (a, b)]
         if all(sequences):
             x, y = self.items(a), self.items(b)
             if len(x) != len(y):
@@ -242,11 +285,23 @@ class Truths(Expressions):
             return None
         if isinstance(a, Const) or isinstance(b, Const):  # a number and a string are never equal
             return Const(False)
-        if isinstance(a, Obj) and hasattr(type(a.layout.example), "__eq__") and isinstance(b, Obj):
-            return self.identical(a, b)
+        if isinstance(a, Obj) and isinstance(b, Obj):
+            return self.equal_objects(a, b)
         return None
 
+    def equal_objects(self, a: Obj, b: Obj) -> Value:
+        cls = type(a.layout.example)
+        written = inspect.getattr_static(cls, "__eq__")
+        if dataclasses.is_dataclass(cls) and type(b.layout.example) is cls and "__eq__" in vars(cls):
+            fields = [f.name for f in dataclasses.fields(cls) if f.compare]
+            return self.all_of([self.compare(ast.Eq(), self.attribute(a, n), self.attribute(b, n)) for n in fields])
+        if isinstance(written, types.FunctionType):
+            return self.call_function(written, [a, b], {}, owner=cls)
+        return self.identical(a, b)
+
     def equal_family(self, a: Fam, b: Value) -> Value:
+        if isinstance(b, Num) and all(is_number(x) for x in a.options):
+            return self.compare_numbers(ast.Eq(), self.number(a), b)
         if isinstance(b, Const):
             matches = [
                 k for k, x in enumerate(a.options) if same(x, b.value) or (plain(x) and plain(b.value) and x == b.value)

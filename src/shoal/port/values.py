@@ -151,6 +151,8 @@ class Seq(Value):
     is_list: bool = False
     site: Any = None
     depth: int = 0
+    named: type | None = None
+    """The class of a named tuple."""
 
 
 @dataclass
@@ -208,7 +210,10 @@ class Dyn:
 
 @dataclass
 class Lst(Value):
-    """A list of up to `cap` items of one layout, kept as one array per part; its length is a variable."""
+    """A list of up to `cap` items of one layout, kept as one array per part; its length is a variable or fixed.
+
+    A set is a list in order without repetitions. A deque with `maxlen` drops its first item when it is full.
+    """
 
     layout: Any
     base: str
@@ -216,6 +221,8 @@ class Lst(Value):
     cap: int
     prefix: tuple[str, ...] = ()
     is_set: bool = False
+    fixed: bool = False
+    drops: bool = False
 
 
 @dataclass

@@ -9,14 +9,14 @@ import random
 import time
 import types
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 
-from shoal.port.joining import join, layout_of_const
+from shoal.port.joining import join, layout_of_const, set_layout
 from shoal.port.layouts import SMALL, ArrL, ConstL, DictL, ListL, ObjL, OpaqueL, RngL, SeqL, same
 from shoal.port.refusal import Cannot, PortError
 from shoal.port.values import is_number
@@ -220,7 +220,7 @@ def _more(options: tuple[Any, ...], now: Any) -> Any:
 
 def layout_from(x: Any) -> Any:
     """The layout of a value that exists."""
-    if x is None or isinstance(x, str | bytes) or (isinstance(x, enum.Enum) and not isinstance(x, int)):
+    if x is None or isinstance(x, str | bytes | enum.Enum):
         return ConstL(x)
     if is_number(x):
         return layout_of_const(x)
@@ -229,11 +229,14 @@ def layout_from(x: Any) -> Any:
             return OpaqueL(f"is an array of {x.dtype}")
         return ArrL(x.shape, x.dtype, x.size > SMALL) if x.size else OpaqueL("is an empty array")
     if isinstance(x, tuple):
-        return SeqL(tuple(layout_from(item) for item in x))
+        return SeqL(tuple(layout_from(item) for item in x), False, type(x) if hasattr(x, "_fields") else None)
+    if isinstance(x, collections.deque) and x.maxlen is not None:
+        listed = join(ListL(None, 1), _list_layout(list(x)))
+        return replace(listed, cap=x.maxlen, fixed=False, drops=True) if isinstance(listed, ListL) else listed
     if isinstance(x, list | collections.deque):
         return _list_layout(list(x))
     if isinstance(x, set):
-        return _set_layout(x)
+        return set_layout(x, layout_from)
     if isinstance(x, dict):
         return DictL(tuple((key, layout_from(item)) for key, item in x.items()))
     if isinstance(x, np.random.Generator):
@@ -256,15 +259,5 @@ def _list_layout(items: list[Any]) -> Any:
                 item = join(item, other)
         except Cannot as cannot:
             return OpaqueL(f"is a list whose items differ: one {cannot.reason}")
-        return ListL(item, len(items))
+        return ListL(item, len(items), fixed=True)
     return SeqL(tuple(layouts), True)
-
-
-def _set_layout(items: set) -> Any:
-    layouts = [layout_from(item) for item in sorted(items)]
-    if not layouts:
-        return ListL(layout_of_const(0), 1, True)
-    item = layouts[0]
-    for other in layouts[1:]:
-        item = join(item, other)
-    return ListL(item, len(items), True)

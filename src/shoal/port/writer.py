@@ -77,8 +77,6 @@ def translate(watched: Watched, name: str) -> Source:
 class Writer(Draws):
     """One attempt at translating, with what was decided by those before."""
 
-    wants_truth = False
-
     def __init__(self, watched: Watched, decisions: Decisions) -> None:
         super().__init__(decisions)
         self.watched = watched
@@ -115,7 +113,8 @@ class Writer(Draws):
             return VarL(tuple(self._settled(option, name) for option in layout.options))
         if isinstance(layout, ListL):
             item = self.decisions.layouts.get(("items", name), layout.item)
-            return replace(layout, item=item, cap=max(4 * layout.cap, 16) if decided is None else layout.cap)
+            grows = decided is None and not (layout.fixed or layout.drops)
+            return replace(layout, item=item, cap=max(4 * layout.cap, 16) if grows else layout.cap)
         return layout
 
     # ------------------------------------------------------------------ the functions
