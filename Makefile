@@ -10,7 +10,7 @@ demo: $(VENV)/.train
 	$(BIN)/shoal train cartpole
 
 test: setup
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 2 --dist worksteal --durations=30 --durations-min=5
 
 # workers, training and the command line once more, on what every operating system has (which is too little for Ray)
 test-portable: setup
@@ -25,7 +25,7 @@ test-lowest:
 	    tests/vector/test_batched.py tests/vector/test_attributes.py
 
 test-slow: setup
-	$(BIN)/python -m pytest -m slow -s
+	$(BIN)/python -m pytest -m slow -s --durations=0
 
 wheel: setup
 	$(BIN)/python -m build --no-isolation --outdir dist

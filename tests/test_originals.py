@@ -35,7 +35,8 @@ SMALLER = {
     "play": "--num-envs 2 --max-steps 3",
     "train cage2": f"--num-envs 4 --length 8 --total-steps 128 --algo.minibatches 1 --algo.num-steps 8 {_EVAL}",
     "eval cage2": "--episodes 2",
-    "search cage2": "--workflows 2 --num-envs 2 --length 10 --max-episodes 2 --eval-episodes 2 --strategy random",
+    "search cage2": "--workflows 2 --num-envs 2 --length 10 --max-episodes 2 --eval-episodes 2 --strategy random"
+    " --compliance-threshold 0.01",
     "rllib rllib": "--num-envs 8 --train-batch-size 800",
 }
 """What is added to a command, by verb and section."""
@@ -43,7 +44,8 @@ OF_PYTHON: dict[str, Any] = {
     "total_steps": 128, "eval_episodes": 2, "eval_every": 0, "quiet": True,
     "algo": {"name": "sac", "warmup": 32, "batch_size": 8, "replay_capacity": 4096, "num_steps": 8, "hidden": [16]},
 }  # fmt: skip
-SLOW = ("rllib", "search")
+SLOW = "rllib"
+"""The section that needs a Ray."""
 
 
 class Line(NamedTuple):
@@ -111,26 +113,14 @@ class _Namespace:
         return getattr(self._module, name)
 
 
-def _type_all(section: str, wanted: bool) -> None:
-    session = Session(section)
-    for line in (line for line in LINES if line.section == section):
-        if any(word in line.typed for word in SLOW) == wanted:
-            printed = session.type(line)
-            missing = [text for text in line.prints if text not in printed]
-            assert not missing, f"{line.typed} does not print {missing}: {printed[-2000:]}"
-
-
-@pytest.mark.parametrize("section", [section for section in SECTIONS if section != "rllib"])
+@pytest.mark.parametrize("section", [pytest.param(s, marks=pytest.mark.slow) if s == SLOW else s for s in SECTIONS])
 def test_every_line_of_today_runs_and_prints_what_the_page_says(section, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    _type_all(section, wanted=False)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("section", ["rllib", "cage2"])
-def test_the_lines_that_take_longer_do_too(section, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    _type_all(section, wanted=True)
+    session = Session(section)
+    for line in (line for line in LINES if line.section == section):
+        printed = session.type(line)
+        missing = [text for text in line.prints if text not in printed]
+        assert not missing, f"{line.typed} does not print {missing}: {printed[-2000:]}"
 
 
 def test_the_page_has_all_five_originals_with_their_own_words():

@@ -4,11 +4,14 @@ import json
 
 import pytest
 
+from shoal.bench import offpolicy
 from shoal.bench.offpolicy import OffPolicyArgs, run
 
 
 @pytest.mark.slow
-def test_rows_name_both_contenders_by_both_clocks(tmp_path, capsys):
+def test_rows_name_both_contenders_by_both_clocks(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(offpolicy, "CAPACITY", 10_000)
+    monkeypatch.setattr(offpolicy.cost_of_priority, "__defaults__", (3, 2))  # rounds, updates in each
     out = tmp_path / "rows.json"
     assert run(OffPolicyArgs(out, rounds=2, threads=1, algos=("dddqn",))) == 0
     document = json.loads(out.read_text())

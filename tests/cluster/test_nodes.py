@@ -19,7 +19,7 @@ def cluster():
     """A head that only keeps the books, and three nodes with room for one runner each."""
     nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False, **MEMORY})
     nodes.workers = [nodes.add_node(num_cpus=1, wait=False, **MEMORY) for _ in range(3)]
-    nodes.wait_for_nodes(timeout=120)
+    nodes.wait_for_nodes(timeout=600)
     yield nodes
     nodes.shutdown()
     assert not ray.is_initialized()

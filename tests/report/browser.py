@@ -15,7 +15,7 @@ needs_browser = pytest.mark.skipif(BROWSER is None, reason="Chromium is not inst
 def _run(page, profile, query, *options):
     address = f"{page.as_uri()}{query}"
     command = [BROWSER, *FLAGS, f"--user-data-dir={profile}", "--virtual-time-budget=3000", *options, address]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     complaints = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
     assert not complaints, complaints
     return done.stdout

@@ -83,7 +83,7 @@ def test_a_drawing_that_comes_with_a_run_cannot_reach_the_network(tmp_path):
     page = tmp_path / "page.html"
     page.write_text(render_page("t", "", "", [section]))
     command = [*FLAGS, f"--user-data-dir={tmp_path}/profile", "--virtual-time-budget=3000", "--dump-dom", page.as_uri()]
-    done = subprocess.run([BROWSER, *command], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([BROWSER, *command], capture_output=True, text=True, timeout=600)
     assert "<title>connect-src</title>" in done.stdout
 
 

@@ -95,7 +95,7 @@ def test_names_of_other_systems_are_answered_with_ours(given, present, tmp_path,
 
 
 def test_a_name_that_means_something_else_here_is_not_guessed_at():
-    with pytest.raises(UnknownName, match=r"No setting 'compliance_threshold' of cartpole. `shoal train cartpole"):
+    with pytest.raises(UnknownName, match=r"No setting 'compliance_threshold' of cartpole\. `shoal train"):
         shoal.train("cartpole", compliance_threshold=0.95)
     with pytest.raises(UnknownName, match="Did you mean 'stop_compliance'"):
         shoal.train("cage2", compliance_threshold=0.95)

@@ -10,8 +10,8 @@ import torch
 from shoal.cli import main
 from shoal.errors import ConfigError
 from shoal.platform import resource
-from shoal.registry import as_world
-from shoal.runs.num_envs import FIRST, Contender, candidates, measured_num_envs
+from shoal.registry import OURS, as_world
+from shoal.runs.num_envs import FIRST, LAST, Contender, candidates, measured_num_envs
 from shoal.runs.train import train
 from shoal.training.config import TrainConfig
 from shoal.training.settings import resolve_config
@@ -141,6 +141,25 @@ def test_dvrp_counts_its_episodes_with_the_lanes_that_are_taken(tmp_path, monkey
     ours, theirs = (json.loads(next(tmp_path.glob(f"{way}/*/config.json")).read_text()) for way in ("cli", "python"))
     assert ours == theirs
     assert (ours["num_envs"], ours["total_steps"], ours["algo"]["num_steps"]) == (16, 32 * 6, 6)
+
+
+class Planned(Exception):
+    """Everything is known, and lanes would be made."""
+
+
+@pytest.mark.parametrize("world", OURS)
+def test_every_world_takes_it_from_the_command_line(world, timed, monkeypatch, capsys):
+    timed.rate = dict.fromkeys(range(LAST), 100.0)
+
+    def stop(plan, *_):
+        raise Planned(plan.config.num_envs)
+
+    monkeypatch.setattr("shoal.runs.train.carry_out", stop)
+    with pytest.raises(Planned) as planned:
+        main(["train", world, "--num-envs", "auto"])
+    (lanes,) = planned.value.args
+    assert FIRST <= lanes < 2 * FIRST
+    assert capsys.readouterr().out.endswith(f"Training with {lanes} lanes.\n")
 
 
 def test_a_file_may_leave_it_to_measuring(tmp_path, timed):

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import shoal
 from shoal.errors import ActionError, ConfigError, LaneFault, StateError, UnknownName
 from shoal.vector.serial import SerialBatch
 from tests.vector.toys import ACTION_SPACES, END, NAN_OBS, OBS_SPACES, RAISE, Trap, Walk, assert_identical
@@ -201,6 +202,11 @@ class TestBadInput:
     def test_num_envs(self):
         with pytest.raises(ConfigError, match="num_envs must be at least 1, not 0"):
             SerialBatch("CartPole-v1", 0)
+
+    @pytest.mark.parametrize("name", ["CartPole-v1", "cartpole"])
+    def test_more_lanes_than_fit_into_memory(self, name):
+        with pytest.raises(ConfigError, match=r"num_envs=10,000,000,000 lanes need at least 298.0 GiB, but [\d.]+ GiB"):
+            shoal.make(name, 10_000_000_000)
 
     def test_unknown_id(self):
         with pytest.raises(UnknownName, match="Did you mean 'CartPole-v1'"):

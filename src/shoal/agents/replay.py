@@ -61,6 +61,8 @@ def check_room(capacity: int, spare: int, each: int, free: int, where: str) -> N
         return
     of = f"{each:,} bytes each" + (f", and {spare:,} more to resume exactly" if spare else "")
     remedy = f"Set replay_capacity to {fits:,} or less." if fits > 0 else "Make room, or use PPO, which has no memory."
+    if fits <= 0 and spare > capacity:
+        remedy = "Lower checkpoint_every: what is added between two checkpoints needs places of its own."
     raise ConfigError(
         f"replay_capacity={capacity:,} transitions ({of}) need {needed / 1e9:,.1f} GB, but {where} has "
         f"{free / 1e9:,.1f} GB. {remedy}"

@@ -30,8 +30,8 @@ class RllibCommand:
     """Iterations to train."""
     train_batch_size: int = 8192
     """Environment samples of one iteration."""
-    minibatch_size: int = 1024
-    """Environment samples of one gradient step of each learner."""
+    minibatch_size: int | None = None
+    """Environment samples of one gradient step of each learner; none takes 1,024, or all there are."""
     epochs: int = 4
     """Passes over the samples of an iteration."""
     lr: float = 3e-4

@@ -279,7 +279,8 @@ def _train(loop: Loop, plan: Plan, run: Run, checkpoint: Checkpoint | None, disp
 
         evaluator = Evaluator(run, eval_batch, agent, config, record)
         loop.hooks = replace(loop.hooks, callbacks=(*loop.hooks.callbacks, evaluator))
-        keep_replay_in(run.path, agent, config, resumed=checkpoint is not None)
+        with naming(plan.source):
+            keep_replay_in(run.path, agent, config, resumed=checkpoint is not None)
         if checkpoint is not None:
             with fitting(checkpoint):
                 loop.restore(checkpoint.arrays, checkpoint.meta)

@@ -43,14 +43,16 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from shoal.errors import ConfigError, StateError
+from shoal.platform import free_memory
 from shoal.seeding import Seed, Seeds, check_run_seed
-from shoal.trees import Tree, copy_tree
+from shoal.trees import Tree, copy_tree, leaves
 from shoal.vector.seats import SeatSpace, common, seated
 from shoal.vector.spaces import empty_batch, num_actions
 
 Array = Any  # numpy.ndarray or torch.Tensor
 State = dict[str, np.ndarray]
 Info = dict[str, Tree]
+SURELY_FIT = 1 << 16  # lanes whose observations are not worth measuring
 
 
 class Drawn(NamedTuple):
@@ -106,6 +108,7 @@ class Batch(VectorEnv):
         self._own_spaces = [[space] * seats if isinstance(space, gym.Space) else list(space) for space in given]
         self.single_observation_space = seated(single_observation_space, seats)
         self.single_action_space = seated(single_action_space, seats)
+        check_room(self.num_envs, self.single_observation_space)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self.autoreset_mode = check_autoreset_mode(autoreset_mode)
@@ -265,6 +268,18 @@ def check_num_envs(num_envs: object) -> int:
     if num_envs < 1:
         raise ConfigError(f"num_envs must be at least 1, not {num_envs}.")
     return int(num_envs)
+
+
+def check_room(num_envs: int, observation_space: gym.Space) -> None:
+    """`ConfigError` if observations and their successors alone need more than the free memory."""
+    if num_envs < SURELY_FIT:
+        return
+    each, free = sum(leaf.nbytes for leaf in leaves(empty_batch(observation_space, 2))), free_memory()
+    if free is not None and num_envs * each > free:
+        raise ConfigError(
+            f"num_envs={num_envs:,} lanes need at least {num_envs * each / 2**30:,.1f} GiB, but "
+            f"{free / 2**30:,.1f} GiB are free here. Lower num_envs."
+        )
 
 
 def one_per_lane(name: str, values: object, num_envs: int) -> list[Any]:

@@ -102,7 +102,7 @@ def test_rllib_accepts_the_sizes(mode):
 
 def test_auto_picks_by_what_is_needed():
     def mode(**options):
-        return ppo_config("cartpole", num_envs=8, train_batch_size=64, minibatch_size=64, **options).env_config["mode"]
+        return ppo_config("cartpole", num_envs=8, train_batch_size=64, **options).env_config["mode"]
 
     assert mode() == "columnar"
     assert mode(callbacks=RLlibCallback) == "vec"

@@ -40,7 +40,7 @@ for env in (Mine, "Mine-v0", lambda: Mine()):
 def test_workers_do_not_run_the_script_again(tmp_path, way):
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
-    where = {"cwd": ROOT, "capture_output": True, "text": True, "timeout": 100}
+    where = {"cwd": ROOT, "capture_output": True, "text": True, "timeout": 600}
     if way == "piped":
         done = subprocess.run([sys.executable, "-"], input=SCRIPT, **where)
     else:

@@ -74,7 +74,7 @@ def test_a_click_in_a_browser_drops_a_stone(tmp_path):
     match = Clicking("depth2", seed=0)
     with served(match) as address:
         command = [BROWSER, *FLAGS, f"--user-data-dir={tmp_path}", "--virtual-time-budget=4000", "--dump-dom", address]
-        page = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        page = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert not [line for line in page.stderr.splitlines() if "CONSOLE" in line]
     assert "your turn" in page.stdout
     assert match.step(None)["frame"][3] == 1

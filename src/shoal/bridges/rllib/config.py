@@ -45,7 +45,7 @@ def ppo_config(
     mode: str = "auto",
     num_envs: int = 64,
     train_batch_size: int = 8192,
-    minibatch_size: int = 1024,
+    minibatch_size: int | None = None,
     num_epochs: int = 4,
     num_env_runners: int = 0,
     num_learners: int = 0,
@@ -66,7 +66,7 @@ def ppo_config(
         mode: "vec", "packed_vec", "columnar", or "auto": columnar, unless callbacks or memory need RLlib's episodes.
         num_envs: lanes of each env runner.
         train_batch_size: environment samples of one iteration, over all lanes and runners.
-        minibatch_size: environment samples of one gradient step of each learner.
+        minibatch_size: environment samples of one gradient step of each learner; none takes 1,024, or all there are.
         num_epochs: passes over the train batch.
         num_env_runners, num_learners: remote ones; 0 works in this process.
         num_gpus_per_learner: GPUs of each learner, which may be a share of one; 0 learns on the CPU.
@@ -81,6 +81,8 @@ def ppo_config(
     model, options = model or {}, options or {}
     mode = _pick_mode(mode, model, callbacks)
     learners = max(1, num_learners)
+    if minibatch_size is None:
+        minibatch_size = min(1024, train_batch_size // learners)
     num_steps = check_sizes(mode, num_envs, train_batch_size, minibatch_size, max(1, num_env_runners), learners)
     ours = mode != "vec" or (fast_connectors and not model.get("use_lstm"))
     spec, same_step = _module_spec(world, mode, model, options, ours)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from shoal.trees import Tree, index_tree, map_tree
+from shoal.vector.batch import check_room
 from shoal.vector.lanes.making import Traits
 from shoal.vector.spaces import empty_batch
 
@@ -34,6 +35,7 @@ class Buffers:
     @staticmethod
     def create(traits: Traits, num_envs: int, allocate: Allocate = np.zeros) -> Buffers:
         """Zeroed buffers for `num_envs` lanes. The same calls of `allocate`, in the same order, for the same traits."""
+        check_room(num_envs, traits.observation_space)
         B, width = num_envs, traits.mask_width
         return Buffers(
             action=_allocate_tree(traits.action_space, B, allocate),

@@ -145,6 +145,7 @@ def test_only_an_order_that_was_followed_is_the_best(finished, tmp_path):
     assert search.best is None
     words = describe_best(search)
     assert "No order was followed in 99% of its fixes" in words
+    assert "% when scored" in words
     assert "--max-episodes" in words
 
 

@@ -61,7 +61,10 @@ def test_the_network_is_shown_the_same_numbers():
             fast.moving.advance(given, plans, rows, code.numpy().copy())
 
 
-def test_encoding_is_that_of_the_definition():
+@pytest.mark.parametrize("at_once", [fast.NODES_AT_ONCE, 30])
+def test_encoding_is_that_of_the_definition(at_once, monkeypatch):
+    """All rows together, and two after the other."""
+    monkeypatch.setattr(fast, "NODES_AT_ONCE", at_once)
     oracle = untrained()
     cells, tw = some_sets(5, 7)
     booked = np.ones((5, 7), np.bool_)

@@ -54,9 +54,9 @@ def describe_best(search: WorkflowSearch) -> str:
     best = search.best
     if best is not None:
         return f"Best: {best['name']}, return {best['value']:.2f} [{best['low']:.2f}, {best['high']:.2f}]."
-    closest = max(search.rows, key=lambda row: row["train_compliance"])
+    closest = max(search.rows, key=lambda row: min(row["train_compliance"], row["compliance"]))
     return (
         f"No order was followed in {search.config.compliance_threshold:.0%} of its fixes, so none is the best; the "
-        f"closest was {closest['name']} with {closest['train_compliance']:.0%}. Raise --max-episodes or lower "
-        "--compliance-threshold."
+        f"closest was {closest['name']} with {closest['train_compliance']:.0%} in training and "
+        f"{closest['compliance']:.0%} when scored. Raise --max-episodes or lower --compliance-threshold."
     )

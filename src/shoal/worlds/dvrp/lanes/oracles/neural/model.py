@@ -185,7 +185,7 @@ class EncoderLayer(nn.Module):
         weight = torch.baddbmm(bias, query, key.transpose(1, 2), alpha=query.shape[-1] ** -0.5).softmax(-1)
         seen = (weight @ value).view(rows, self.heads, nodes, -1)
         hidden = hidden + self.merge(seen.transpose(1, 2).reshape(rows, nodes, width))
-        return hidden + self.forward_out(F.relu(self.forward_in(self.norm_forward(hidden))))
+        return hidden + self.forward_out(self.forward_in(self.norm_forward(hidden)).relu_())
 
 
 def squash(score: Tensor) -> Tensor:
