@@ -14,7 +14,7 @@ def test_the_worst_corner_is_named():
     assert "Worst corner: gravity 10 to 12, length 0.5 to 0.6, with a mean return of 20 over 1 episode." in section.note
     dots, _, table = section.blocks
     assert (dots["kind"], dots["x"], dots["xs"]) == ("dots", "gravity", GRAVITY["values"])
-    assert table["rows"][0] == ["10 to 12", "0.5 to 0.6", 1, "20"]
+    assert table["rows"][0] == ["10 to 12", "0.5 to 0.6", 1, 20.0]
     assert len(table["rows"]) == 4
     json.dumps(section.blocks)
 

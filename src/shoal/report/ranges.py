@@ -28,7 +28,7 @@ def ranges_section(evaluations: list[Row]) -> Section:
         build.dots(f"return over {name}", parameter["values"], returns, x=name) for name, parameter in drawn.items()
     ]
     corners = _corners(drawn, returns)
-    rows = [[*corner, count, f"{mean:.4g}"] for corner, count, mean in corners[:MAX_CORNERS]]
+    rows = [[*corner, count, float(f"{mean:.4g}")] for corner, count, mean in corners[:MAX_CORNERS]]
     blocks.append(build.table("corners, the worst first", [*drawn, "episodes", "mean return"], rows, size="wide"))
     worst, count, mean = corners[0]
     where = ", ".join(f"{name} {interval}" for name, interval in zip(drawn, worst, strict=True))

@@ -37,8 +37,8 @@ _OTHERWISE = {
     "sort": "write a loop",
 }
 _UNKNOWN_MATH = {
-    "cbrt", "comb", "dist", "exp2", "factorial", "fsum", "fma", "isclose", "isqrt", "lcm", "nextafter", "perm", "prod",
-    "remainder", "sumprod", "ulp",
+    "cbrt", "comb", "dist", "exp2", "factorial", "fmod", "fsum", "fma", "isclose", "isqrt", "lcm", "modf",
+    "nextafter", "perm", "prod", "remainder", "sumprod", "ulp",
 }  # fmt: skip
 _OF_NUMBERS = {"abs", "float", "int", "round", "bool"}
 _OF_MANY = {"len", "sum", "min", "max", "any", "all"}

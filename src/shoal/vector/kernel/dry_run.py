@@ -224,7 +224,7 @@ class _Trial:
             ):
                 looking = " or ".join(f for f in ("observe", "mask", "inform") if f in self._call)
                 raise KernelError(
-                    f"{self._kernel.name} changes s.{name} in {looking}, "
+                    f"{declared(type(self._kernel), 'observe')}: something changes s.{name} in {looking}, "
                     f"in lane {lane}, step {self._steps[lane]} of a trial. Only reset and step may change the state."
                 )
 

@@ -239,7 +239,7 @@ def _definition(function: Callable) -> ast.FunctionDef:
 
 
 class _Plain(ast.NodeTransformer):
-    """Without annotations, which are for readers, and with `reversed(range(a, b))` as the range that it is."""
+    """Without annotations, which are for readers; `reversed(range(a, b))` and `float("inf")` as what they are."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         node.returns = None
@@ -264,4 +264,10 @@ class _Plain(ast.NodeTransformer):
             one = ast.Constant(1)
             backwards = [ast.BinOp(high, ast.Sub(), one), ast.BinOp(low, ast.Sub(), one), ast.Constant(-1)]
             node.iter = ast.fix_missing_locations(ast.copy_location(ast.Call(inner.func, backwards, []), outer))
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if ast.unparse(node) in ("float('inf')", "float('-inf')", "float('nan')"):
+            return ast.copy_location(ast.Constant(float(node.args[0].value)), node)  # type: ignore[attr-defined]
         return node
