@@ -296,7 +296,9 @@ def freeze(agent: Agent, table: np.ndarray | None = None) -> FrozenPolicy:
             low, high = policy.low.numpy(), policy.high.numpy()
             return FrozenPolicy(layers, "tanh", scale=scale, num_actions=size, low=low, high=high)
         if policy.raw_shape:
-            return FrozenPolicy(layers, "choices", scale=scale, nvec=policy.sizes, start=policy.start.tolist())
+            return FrozenPolicy(
+                layers, "choices", scale=scale, nvec=policy.sizes, start=policy.start.flatten().tolist()
+            )
         return FrozenPolicy(layers, "choice", scale=scale, table=table, start=int(policy.start))
     if isinstance(agent, DDDQN):
         layers = _tower_layers(agent.network)
@@ -338,7 +340,7 @@ def _freeze_ppo(agent: PPO, table: np.ndarray | None) -> FrozenPolicy:
         kind = "tanh" if isinstance(head, SquashedGaussianHead) else "clip"
         return FrozenPolicy(layers, kind, low=head.low.numpy(), high=head.high.numpy(), **options)
     if isinstance(head, MultiCategoricalHead):
-        return FrozenPolicy(layers, "choices", nvec=head.sizes, start=head.start.tolist(), **options)
+        return FrozenPolicy(layers, "choices", nvec=head.sizes, start=head.start.flatten().tolist(), **options)
     assert isinstance(head, CategoricalHead)
     return FrozenPolicy(layers, "choice", table=table, start=head.start, **options)
 
