@@ -76,7 +76,7 @@ def frozen_towers(agent: OffPolicyAgent, table: np.ndarray | None) -> FrozenPoli
     policy = agent if isinstance(agent, DDDQN) else agent.policy
     if not isinstance(policy, ContinuousPolicy):
         if not isinstance(policy, DDDQN) and policy.raw_shape:
-            return FrozenPolicy(head="choices", nvec=policy.sizes, start=policy.start.tolist(), **options)
+            return FrozenPolicy(head="choices", nvec=policy.sizes, start=policy.start.flatten().tolist(), **options)
         return FrozenPolicy(head="choice", table=table, start=int(policy.start), **options)
     bounds = {"low": policy.low.cpu().numpy(), "high": policy.high.cpu().numpy()}
     return FrozenPolicy(head="tanh", num_actions=policy.raw_shape[0], **bounds, **options)

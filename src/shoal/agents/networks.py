@@ -56,6 +56,11 @@ def mask_logits(params: Tensor, action_mask: Tensor | None) -> Tensor:
     return params if action_mask is None else params.masked_fill(~action_mask, FORBIDDEN)
 
 
+def shaped(flat: Tensor, shape: Sequence[int]) -> Tensor:
+    """Rows [N, D] as actions [N, *shape]; a space without axes has single numbers."""
+    return flat.reshape(*flat.shape[:-1], *shape)
+
+
 class CategoricalHead:
     """One choice of `num_params` actions; `params` are logits [N, A], `raw` [N] counts from 0."""
 
@@ -95,7 +100,7 @@ class MultiCategoricalHead:
     raw_dtype = torch.int64
 
     def __init__(self, nvec: np.ndarray, start: np.ndarray) -> None:
-        self.sizes = [int(n) for n in nvec]
+        self.sizes, self.shape = [int(n) for n in nvec.flat], nvec.shape
         self.start = torch.as_tensor(start, dtype=torch.int64)
         self.num_params, self.raw_shape = sum(self.sizes), (len(self.sizes),)
         self.parts = [CategoricalHead(n) for n in self.sizes]
@@ -120,7 +125,7 @@ class MultiCategoricalHead:
         return torch.stack([part.entropy(p) for part, p in self._split(params)]).sum(0)
 
     def to_env(self, raw: Tensor) -> Tensor:
-        return raw + self.start.to(raw.device)
+        return shaped(raw, self.shape) + self.start.to(raw.device)
 
 
 class GaussianHead:
@@ -162,7 +167,7 @@ class GaussianHead:
 
     def to_env(self, raw: Tensor) -> Tensor:
         low, high = self.low.to(raw.device), self.high.to(raw.device)
-        return raw.clamp(low, high).unflatten(-1, self.shape)
+        return shaped(raw.clamp(low, high), self.shape)
 
 
 class SquashedGaussianHead(GaussianHead):
@@ -195,10 +200,10 @@ def head_for(space: gym.Space, squash: bool = False) -> Head:
     """The distribution over `space`, or a `ConfigError` if there is none."""
     if isinstance(space, gym.spaces.Discrete):
         return CategoricalHead(int(space.n), int(space.start))
-    if isinstance(space, gym.spaces.MultiDiscrete) and space.nvec.ndim == 1:
+    if isinstance(space, gym.spaces.MultiDiscrete):
         return MultiCategoricalHead(space.nvec, space.start)
-    if isinstance(space, gym.spaces.MultiBinary) and isinstance(space.n, int):
-        return MultiCategoricalHead(np.full(space.n, 2), np.zeros(space.n, np.int64))
+    if isinstance(space, gym.spaces.MultiBinary):
+        return MultiCategoricalHead(np.full(space.shape, 2), np.zeros(space.shape, np.int64))
     if isinstance(space, gym.spaces.Box) and np.issubdtype(space.dtype, np.floating):
         return SquashedGaussianHead(space) if squash else GaussianHead(space)
     raise ConfigError(
@@ -236,6 +241,11 @@ class FlattenObs(Encoder):
         super().__init__()
         self.space = space
         self.size = gym.spaces.flatdim(space)
+        if not self.size:
+            raise ConfigError(
+                f"Observations of {space} hold no numbers, so there is nothing to look at. Give them one that stays "
+                "the same, e.g. Box(0, 1, (1,))."
+            )
         self.parts = [(path, part, image_of(part)) for path, part in leaf_spaces(space)]
 
     def forward(self, obs: Tree, leading: int = 1) -> Tensor:
@@ -251,7 +261,8 @@ def _flatten(space: gym.Space, image: Image | None, obs: Tensor, leading: int) -
         return F.one_hot(obs.long() - int(space.start), int(space.n)).float()
     if isinstance(space, gym.spaces.MultiDiscrete):
         shifted = obs.long() - torch.as_tensor(space.start, device=obs.device)
-        parts = [F.one_hot(shifted[..., i], int(n)) for i, n in enumerate(space.nvec)]
+        shifted = shifted.reshape(*obs.shape[:leading], -1)
+        parts = [F.one_hot(shifted[..., i], int(n)) for i, n in enumerate(space.nvec.flat)]
         return torch.cat(parts, -1).float()
     flat = obs.reshape(*obs.shape[:leading], -1).float()  # a single number has no axis of its own
     return flat if image is None else (flat - image.low) * image.scale

@@ -386,4 +386,4 @@ def explained_variance(value: Tensor, target: Tensor) -> float:
 
 def _flat_rows(tree: Tree, num_steps: int) -> Tree:
     """Leaves [T + 1, B, ...] -> [T * B, ...], without the last row and without a copy."""
-    return map_tree(lambda leaf: leaf[:num_steps].reshape(-1, *leaf.shape[2:]), tree)
+    return map_tree(lambda leaf: leaf[:num_steps].reshape(num_steps * leaf.shape[1], *leaf.shape[2:]), tree)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from shoal.agents.networks import Towers, mask_logits
+from shoal.agents.networks import Towers, mask_logits, shaped
 from shoal.agents.share import Share, draw_rows
 from shoal.errors import ConfigError
 
@@ -65,7 +65,7 @@ class ContinuousPolicy:
 
     def to_env(self, raw: Tensor) -> Tensor:
         """raw [B, D] onto the box."""
-        return (self.centre + self.half_range * raw).clamp(self.low, self.high).unflatten(-1, self.shape)
+        return shaped((self.centre + self.half_range * raw).clamp(self.low, self.high), self.shape)
 
     def draw_noise(self, count: int, generator: torch.Generator) -> Tensor:
         return torch.randn(count, *self.raw_shape, generator=generator)
@@ -102,7 +102,8 @@ class DiscretePolicy:
     def __init__(self, space: gym.Space, pessimism: float) -> None:
         self.sizes = choices_of(space)
         self.num_choices = self.num_params = self.critic_outputs = sum(self.sizes)
-        self.raw_shape = tuple(space.shape or ())
+        self.shape: tuple[int, ...] = tuple(space.shape or ())
+        self.raw_shape = (len(self.sizes),) if self.shape else ()
         self.start = torch.as_tensor(getattr(space, "start", 0), dtype=torch.int64)
         self.target_entropy = 0.5 * sum(map(math.log, self.sizes))
         self.pessimism = pessimism
@@ -129,7 +130,7 @@ class DiscretePolicy:
         return self._best(torch.cat(probs, -1) / finish), state
 
     def to_env(self, raw: Tensor) -> Tensor:
-        return raw + self.start
+        return (shaped(raw, self.shape) if self.shape else raw) + self.start
 
     def draw_noise(self, count: int, generator: torch.Generator) -> Tensor:
         """The expectation over actions is exact, so nothing is drawn."""
@@ -161,10 +162,10 @@ def choices_of(space: gym.Space) -> list[int]:
     """How many choices each part of a discrete space has; `ConfigError` for any other."""
     if isinstance(space, gym.spaces.Discrete):
         return [int(space.n)]
-    if isinstance(space, gym.spaces.MultiDiscrete) and space.nvec.ndim == 1:
-        return [int(n) for n in space.nvec]
-    if isinstance(space, gym.spaces.MultiBinary) and isinstance(space.n, int):
-        return [2] * space.n
+    if isinstance(space, gym.spaces.MultiDiscrete):
+        return [int(n) for n in space.nvec.flat]
+    if isinstance(space, gym.spaces.MultiBinary):
+        return [2] * math.prod(space.shape)
     raise ConfigError(
         f"SAC has no policy over {space}. Use a Discrete, MultiDiscrete, MultiBinary or float Box action space."
     )

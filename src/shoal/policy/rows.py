@@ -57,8 +57,8 @@ def flat_rows(space: gym.Space, rows: Tree) -> np.ndarray:
     if isinstance(space, gym.spaces.Discrete):
         return np.eye(int(space.n), dtype=np.float32)[rows - space.start]
     if isinstance(space, gym.spaces.MultiDiscrete):
-        shifted = rows - space.start
-        return np.concatenate([np.eye(int(n), dtype=np.float32)[shifted[:, i]] for i, n in enumerate(space.nvec)], 1)
+        shifted, sizes = (rows - space.start).reshape(len(rows), -1), space.nvec.flat
+        return np.concatenate([np.eye(int(n), dtype=np.float32)[shifted[:, i]] for i, n in enumerate(sizes)], 1)
     return rows.reshape(len(rows), -1).astype(np.float32, copy=False)
 
 

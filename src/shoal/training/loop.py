@@ -15,7 +15,7 @@ import torch
 from gymnasium.vector import AutoresetMode
 
 from shoal.agents.agent import Agent
-from shoal.agents.config import OffPolicyConfig
+from shoal.agents.offpolicy import OffPolicyAgent
 from shoal.agents.rollout import Rollout
 from shoal.errors import ConfigError, LaneFault, StateError
 from shoal.options import Duration
@@ -26,6 +26,7 @@ from shoal.training.config import TrainConfig
 from shoal.training.hooks import Hooks
 from shoal.training.interrupt import Stopped
 from shoal.training.metrics import CPU_CORES
+from shoal.training.replay_file import steps_between_checkpoints
 from shoal.trees import copy_tree, index_tree, named_leaves
 from shoal.vector.batch import Batch
 
@@ -152,11 +153,11 @@ class Loop:
             self.save()
 
     def _checkpoint_is_due(self) -> bool:
-        every = self.config.checkpoint_every
+        every, agent = self.config.checkpoint_every, self.agent
+        if isinstance(agent, OffPolicyAgent) and self.passed(steps_between_checkpoints(agent, self.config)):
+            return True
         if not isinstance(every, Duration):
             return self.passed(every)
-        if isinstance(self.config.algo, OffPolicyConfig) and self.passed(self.config.checkpoint_steps):
-            return True
         return perf_counter() - self._saved_when >= every.seconds
 
     def _reason_to_stop(self) -> str | None:

@@ -20,16 +20,31 @@ from shoal.training.config import TrainConfig
 from shoal.training.files import explained
 
 FOLDER = "replay"
+SHARE = 100
 STREAMS = 2  # both players of a lane may be learned from, where observations are numbers
+
+
+def spare_places(agent: OffPolicyAgent, config: TrainConfig) -> int:
+    """Transitions that must have room beside those that are remembered."""
+    # the latest checkpoint may be one that is still being written, so the one before it must stay whole too
+    streams = STREAMS if agent.frames is None else 1
+    return 2 * streams * (steps_between_checkpoints(agent, config) + config.batch_size)
+
+
+def steps_between_checkpoints(agent: OffPolicyAgent, config: TrainConfig) -> int:
+    """Environment steps after which the agent is saved, whatever else is asked for.
+
+    Frames are large: places for about a hundredth of them are spared, and checkpoints come often enough for that.
+    """
+    asked = config.checkpoint_steps
+    return asked if agent.frames is None else min(asked, max(1, agent.config.replay_capacity // SHARE))
 
 
 def keep_replay_in(run: Path, agent: Agent, config: TrainConfig, resumed: bool) -> None:
     """Put the replay memory of `agent`, if it has one, into the run folder."""
     if not isinstance(agent, OffPolicyAgent):
         return
-    # the latest checkpoint may be one that is still being written, so the one before it must stay whole too
-    streams = STREAMS if agent.frames is None else 1
-    spare = 2 * streams * (config.checkpoint_steps + config.batch_size)
+    spare = spare_places(agent, config)
     folder = run / FOLDER
     if not resumed:
         with explained(f"{folder} could not be made", "Make room or choose another --runs-dir."):

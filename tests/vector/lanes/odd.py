@@ -79,7 +79,72 @@ class Hands(Plain):
         return (*super().step(action)[:4], {"self": self, "function": lambda: 0, "ragged": np.zeros(self.t)})
 
 
+class RewardOfOne(Plain):
+    """Rewards as arrays of one number, endings as NumPy's."""
+
+    def step(self, action):
+        obs, reward, terminated, truncated, info = super().step(action)
+        return obs, np.array([reward]), np.bool_(terminated), np.bool_(truncated), info
+
+
+class SingleNumberAction(Plain):
+    action_space = gym.spaces.Box(-2, 3, (), np.float32)
+
+    def step(self, action):
+        assert self.action_space.contains(action)
+        return super().step(action)
+
+
+class ChoicesInRows(Plain):
+    observation_space = gym.spaces.MultiDiscrete([[2, 3], [4, 5]], start=[[1, 0], [0, -1]])
+    action_space = gym.spaces.MultiDiscrete([[2, 3], [4, 5]], start=[[1, 0], [0, -1]])
+
+    def step(self, action):
+        assert self.action_space.contains(action)
+        return super().step(action)
+
+    def look(self):
+        return np.array([[2, 0], [3, -1]])
+
+
+class SwitchesInRows(Plain):
+    action_space = gym.spaces.MultiBinary([2, 2])
+
+    def step(self, action):
+        assert self.action_space.contains(action)
+        return super().step(action)
+
+
+class EmptyPart(Plain):
+    observation_space = gym.spaces.Dict(nothing=gym.spaces.Box(0, 1, (0,)), x=gym.spaces.Box(0, 1, (2,)))
+
+    def look(self):
+        return {"nothing": np.zeros(0, np.float32), "x": np.ones(2, np.float32)}
+
+
 # ---------------------------------------------------------------------- those that cannot work
+
+
+class NothingToSee(Plain):
+    observation_space = gym.spaces.Box(0, 1, (0,))
+
+    def look(self):
+        return np.zeros(0, np.float32)
+
+
+class InfoList(Plain):
+    def step(self, action):
+        return (*super().step(action)[:4], ["not", "a", "dict"])
+
+
+class HugeReward(Plain):
+    def step(self, action):
+        return self.look(), 10**400, False, False, {}
+
+
+class TwoRewards(Plain):
+    def step(self, action):
+        return self.look(), np.ones(2), False, False, {}
 
 
 class Leaves(Plain):

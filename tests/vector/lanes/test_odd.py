@@ -15,6 +15,7 @@ QUICK = {
 }
 FINE = (
     "Prints", "SingleNumber", "DoublesAsLists", "NoInfo", "NestedParts", "CountsFromMinusOne", "EndsAtOnce", "Hands",
+    "RewardOfOne", "SingleNumberAction", "ChoicesInRows", "SwitchesInRows", "EmptyPart",
 )  # fmt: skip
 BROKEN = {
     "Leaves": r"Lane 0 raised SystemExit in step\(\): 3",
@@ -23,6 +24,10 @@ BROKEN = {
     "NoSeed": r"unexpected keyword argument 'seed' \(Environments have reset",
     "NoSpaces": "NoSpaces has no observation_space. Set it",
     "NeedsSize": "NeedsSize needs 'size'. Pass it as an argument of the environment: --env-kwargs",
+    "NothingToSee": "hold no numbers, so there is nothing to look at",
+    "InfoList": "the info is a list, not a dict",
+    "HugeReward": "the reward is too large for a float",
+    "TwoRewards": r"the reward is array\(\[1., 1.\]\), not a number",
     "Wanders": "Lane 0 has the observation_space .*, the others",
 }
 

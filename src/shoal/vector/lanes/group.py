@@ -24,7 +24,7 @@ from shoal.vector.lanes.infos import CONTRACT_KEYS, Columns, to_columns
 from shoal.vector.lanes.making import EnvMaker, Traits, check_alike, make_lane
 from shoal.vector.lanes.own_random import OwnRandom, Turns, split
 from shoal.vector.lanes.snapshot import Snapshots
-from shoal.vector.lanes.values import as_mask, as_reward, conformer, rows_of
+from shoal.vector.lanes.values import as_info, as_mask, as_reward, conformer, rows_of
 
 
 @dataclass
@@ -131,6 +131,8 @@ class LaneGroup:
                     logs[row].add(action)
                 obs, reward, terminated, truncated, info = steps[row](action)
                 obs = conform(obs)
+                if info.__class__ is not dict:
+                    info = as_info(info)
                 reward_out[row] = as_reward(reward)
                 terminated_out[row] = terminated
                 truncated_out[row] = truncated
@@ -224,7 +226,7 @@ class LaneGroup:
             self._snapshots.logs[row].begin(self.envs[row], seed, options)
         self._give_turn(row, seed)
         obs, info = self.envs[row].reset(seed=seed, options=options)
-        obs = self._conform(obs)
+        obs, info = self._conform(obs), as_info(info)
         if self.traits.mask_source:
             self._write_mask(row, info)
         assign_tree(self._obs_rows[row], ..., obs)

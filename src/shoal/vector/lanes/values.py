@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import SupportsFloat
 
 import gymnasium as gym
@@ -93,14 +93,25 @@ def _convert(value: Tree, shape: tuple[int, ...], dtype: np.dtype, name: str) ->
 
 
 def as_reward(value: SupportsFloat) -> float:
-    """`value` as a float that is a number, or `InvalidValue`."""
+    """`value` as a float that is a number, or `InvalidValue`; an array of one number is taken for it."""
     try:
         reward = float(value)
     except (TypeError, ValueError):
+        if np.size(value) == 1 and np.ndim(value):  # type: ignore[arg-type]
+            return as_reward(np.ravel(value)[0])  # type: ignore[arg-type]
         raise InvalidValue(f"the reward is {value!r}, not a number") from None
+    except OverflowError:
+        raise InvalidValue("the reward is too large for a float") from None
     if reward != reward:
         raise InvalidValue("the reward is NaN")
     return reward
+
+
+def as_info(value: object) -> dict[str, object]:
+    """`value` as a dict, an empty one for None, or `InvalidValue`."""
+    if value is None or isinstance(value, Mapping):
+        return dict(value or {})
+    raise InvalidValue(f"the info is a {type(value).__name__}, not a dict")
 
 
 def as_mask(value: ArrayLike | None, width: int) -> np.ndarray:
