@@ -265,3 +265,22 @@ def test_a_refreshed_rollout_is_seen_with_todays_eyes(masked):
     assert rollout.importance.min() < 0.99
     obs = rollout.obs[:-1].reshape(-1, 2)
     assert rollout.value.reshape(-1) == pytest.approx(agent.value_batch(obs).numpy(), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("settings", "num_envs", "parts"),
+    [
+        ({"num_steps": 32}, 64, 32),  # of 64 steps each
+        ({"num_steps": 32}, 1024, 32),  # not more of them, however many lanes there are
+        ({"num_steps": 32}, 1, 1),
+        ({"num_steps": 13}, 7, 1),
+        ({"num_steps": 50}, 10, 5),  # 7 would not divide 500
+        ({"num_steps": 32, "memory": "gru"}, 64, 8),  # of whole lanes
+        ({"num_steps": 32, "memory": "gru"}, 3, 1),
+        ({"num_steps": 32, "minibatches": 4}, 64, 4),
+    ],
+)
+def test_minibatches_fit_the_rollout_where_nothing_is_said(settings, num_envs, parts):
+    config = PPOConfig(**settings)
+    config.check_batch(num_envs)
+    assert config.num_minibatches(num_envs) == parts
