@@ -76,11 +76,7 @@ def test_bad_input_is_refused(tmp_path):
         DefaultsArgs(only=("sb33",))
     with pytest.raises(UnknownName, match="Did you mean 'lr'"):
         settings_of(("lrr=1",), "ppo")
-    assert settings_of(("lr=1e-3", "num_envs=16", "lr_final=none"), "ppo") == {
-        "lr": 1e-3,
-        "num_envs": 16,
-        "lr_final": None,
-    }
+    assert settings_of(("lr=1e-3", "num_envs=16"), "ppo") == {"lr": 1e-3, "num_envs": 16}
     (tmp_path / "other.jsonl").write_text("{}\n")
     with pytest.raises(ConfigError, match=r"other\.jsonl is not a file of this suite"):
         read(tmp_path / "other.jsonl")
