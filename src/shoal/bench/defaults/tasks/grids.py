@@ -39,7 +39,7 @@ class WindyGrid(Kernel):
 
 
 class Lake(Kernel):
-    """Over slippery ice with four holes to the far corner, for the only reward there is; chance gets there 1 time in 100."""
+    """Over slippery ice with four holes to a corner, for the only reward there is; chance finds it 1 time in 100."""
 
     observation_space = gym.spaces.Discrete(36)
     action_space = gym.spaces.Discrete(4)
