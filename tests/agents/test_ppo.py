@@ -51,14 +51,13 @@ def reference_targets(agent, rollout):
     return advantage, advantage + torch.from_numpy(rollout.value).double()
 
 
+ONCE = {"num_steps": 12, "minibatches": 1, "epochs": 1, "normalise_obs": False, "normalise_reward": False}
+"""The reference takes everything as it is."""
 CASES = {
-    "discrete": (PPOConfig(num_steps=12, minibatches=1, epochs=1), {}),
-    "masked": (PPOConfig(num_steps=12, minibatches=1, epochs=1, entropy=0.02, value_clip=0.05), {"masked": True}),
-    "gaussian": (PPOConfig(num_steps=12, minibatches=1, epochs=1, entropy=0.02), {"actions": "box"}),
-    "no advantage normalisation": (
-        PPOConfig(num_steps=12, minibatches=1, epochs=1, normalise_advantage=False, clip=0.01),
-        {"masked": True},
-    ),
+    "discrete": (PPOConfig(**ONCE), {}),
+    "masked": (PPOConfig(**ONCE, entropy=0.02, value_clip=0.05), {"masked": True}),
+    "gaussian": (PPOConfig(**ONCE, entropy=0.02), {"actions": "box"}),
+    "no advantage normalisation": (PPOConfig(**ONCE, normalise_advantage=False, clip=0.01), {"masked": True}),
 }
 
 
