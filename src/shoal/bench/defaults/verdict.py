@@ -13,7 +13,7 @@ from shoal.bench.defaults.tasks import TASKS
 from shoal.bench.report import titled_table
 from shoal.experiments.statistics import LEVEL, RESAMPLES, Interval, iqm
 
-CHANCE = "chance"
+CHANCE, OURS = "chance", "shoal"
 
 
 class Outcome(NamedTuple):
@@ -69,7 +69,7 @@ def _drawn(own: dict[str, np.ndarray], tasks: Sequence[str], rng: np.random.Gene
 def tables(outcomes: Sequence[Outcome]) -> Iterator[Table]:
     """Every task, then chosen on and left out."""
     scores = normalised(outcomes)
-    names = list(scores)
+    names = sorted(scores, key=lambda name: (name != OURS, not name.startswith(OURS)))
     by_task = titled_table("mean return; * is left out of choosing", [CHANCE, *names], "task")
     for task in TASKS:
         here = [each for each in outcomes if each.task == task]
