@@ -51,14 +51,13 @@ def reference_targets(agent, rollout):
     return advantage, advantage + torch.from_numpy(rollout.value).double()
 
 
+ONCE = {"num_steps": 12, "minibatches": 1, "epochs": 1, "normalise_obs": False, "normalise_reward": False}
+"""The reference takes everything as it is."""
 CASES = {
-    "discrete": (PPOConfig(num_steps=12, minibatches=1, epochs=1), {}),
-    "masked": (PPOConfig(num_steps=12, minibatches=1, epochs=1, entropy=0.02, value_clip=0.05), {"masked": True}),
-    "gaussian": (PPOConfig(num_steps=12, minibatches=1, epochs=1, entropy=0.02), {"actions": "box"}),
-    "no advantage normalisation": (
-        PPOConfig(num_steps=12, minibatches=1, epochs=1, normalise_advantage=False, clip=0.01),
-        {"masked": True},
-    ),
+    "discrete": (PPOConfig(**ONCE), {}),
+    "masked": (PPOConfig(**ONCE, entropy=0.02, value_clip=0.05), {"masked": True}),
+    "gaussian": (PPOConfig(**ONCE, entropy=0.02), {"actions": "box"}),
+    "no advantage normalisation": (PPOConfig(**ONCE, normalise_advantage=False, clip=0.01), {"masked": True}),
 }
 
 
@@ -267,3 +266,22 @@ def test_a_refreshed_rollout_is_seen_with_todays_eyes(masked):
     assert rollout.importance.min() < 0.99
     obs = rollout.obs[:-1].reshape(-1, 2)
     assert rollout.value.reshape(-1) == pytest.approx(agent.value_batch(obs).numpy(), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("settings", "num_envs", "parts"),
+    [
+        ({"num_steps": 32}, 64, 32),  # of 64 steps each
+        ({"num_steps": 32}, 1024, 32),  # not more of them, however many lanes there are
+        ({"num_steps": 32}, 1, 1),
+        ({"num_steps": 13}, 7, 1),
+        ({"num_steps": 50}, 10, 5),  # 7 would not divide 500
+        ({"num_steps": 32, "memory": "gru"}, 64, 8),  # of whole lanes
+        ({"num_steps": 32, "memory": "gru"}, 3, 1),
+        ({"num_steps": 32, "minibatches": 4}, 64, 4),
+    ],
+)
+def test_minibatches_fit_the_rollout_where_nothing_is_said(settings, num_envs, parts):
+    config = PPOConfig(**settings)
+    config.check_batch(num_envs)
+    assert config.num_minibatches(num_envs) == parts

@@ -89,7 +89,7 @@ def test_a_finished_run_refuses_to_go_on():
 
 
 def test_minibatches_that_do_not_divide_are_refused_with_a_remedy():
-    with pytest.raises(ConfigError, match=r"minibatches=5 does not divide the batch of 1024 .* Try 4"):
+    with pytest.raises(ConfigError, match=r"minibatches=5 does not divide the batch of 256 .* Try 4"):
         TrainConfig("walk", num_envs=8, algo=PPOConfig(minibatches=5))
 
 

@@ -12,8 +12,9 @@ from shoal.options import Flag
 NETWORKS = ("auto", "mlp", "nature", "impala", "small")
 """Standard networks; see `shoal.agents.encoders`."""
 NETWORK_FLAG = Flag("|".join((*NETWORKS, "MODULE:NAME")))
-MINIBATCH, MOST_MINIBATCHES = 64, 32
-"""Steps in a minibatch of PPO, and minibatches in a rollout, where nothing is said."""
+MINIBATCH, MOST_MINIBATCHES, MOST_WITH_MEMORY = 64, 32, 8
+"""Steps in a minibatch of PPO, and minibatches in a rollout, where nothing is said: a memory is unrolled step by step,
+which takes as long for few lanes as for many."""
 _RULES: dict[str, Callable[[float], bool]] = {
     "be at least 0": lambda value: value >= 0,
     "be at least 1": lambda value: value >= 1,
@@ -57,7 +58,7 @@ class PPOConfig:
     """Passes over a rollout."""
     minibatches: int | None = None
     """Parts of a rollout, each of which makes one gradient step per epoch; none takes parts of 64 steps, but not more
-    than 32 of them."""
+    than 32 of them, or 8 with memory."""
     lr: float = 3e-4
     """Learning rate of Adam."""
     lr_final: float | None = None
@@ -129,7 +130,8 @@ class PPOConfig:
         """Into how many parts a rollout of `num_envs` lanes is cut."""
         if self.minibatches is not None:
             return self.minibatches
-        wanted = min(MOST_MINIBATCHES, num_envs * self.num_steps // MINIBATCH)
+        most = MOST_MINIBATCHES if self.memory == "none" else MOST_WITH_MEMORY
+        wanted = min(most, num_envs * self.num_steps // MINIBATCH)
         return nearest_divisor(self._rows(num_envs), max(1, wanted))
 
     def _rows(self, num_envs: int) -> int:

@@ -91,7 +91,7 @@ def _ppo_head(head: Head, table: np.ndarray | None) -> Options:
         kind = "tanh" if isinstance(head, SquashedGaussianHead) else "clip"
         return {"head": kind, "low": head.low.numpy(), "high": head.high.numpy()}
     if isinstance(head, MultiCategoricalHead):
-        return {"head": "choices", "nvec": head.sizes, "start": head.start.tolist()}
+        return {"head": "choices", "nvec": head.sizes, "start": head.start.flatten().tolist()}
     return {"head": "choice", "table": table, "start": head.start}  # type: ignore[attr-defined]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
@@ -33,8 +33,13 @@ def print_result(result: Result, console: Console) -> None:
 
 def empty_table(work: str, num_envs: int, *headings: str) -> Table:
     """A column for names, and one of numbers under each heading."""
-    table = Table(title=f"{work}, {num_envs:,} lanes", title_justify="left", title_style="bold", box=None)
-    table.add_column("")
+    return titled_table(f"{work}, {num_envs:,} lanes", headings)
+
+
+def titled_table(title: str, headings: Sequence[str], names: str = "") -> Table:
+    """A column for `names`, and one of numbers under each heading."""
+    table = Table(title=title, title_justify="left", title_style="bold", box=None)
+    table.add_column(names)
     for heading in headings:
         table.add_column(heading, justify="right")
     return table

@@ -14,6 +14,7 @@ SUITES = {
     "rules": Command("SAC on hockey by lanes and by which steps earn updates", "shoal.bench.rules:SUITE"),
     "runners": Command("what training on Ray costs, and what that predicts", "shoal.bench.runners:SUITE"),
     "seats": Command("Connect Four and spread against the peers installed here", "shoal.bench.seats:SUITE"),
+    "seeds": Command("several seeds as one experiment, against a shell loop", "shoal.bench.seeds:SUITE"),
     "step": Command("environment steps per second against the peers installed here", "shoal.bench.step.suite:SUITE"),
     "strangers": Command("MuJoCo and Box2D, learning included, against SB3", "shoal.bench.strangers.suite:SUITE"),
     "train": Command("PPO on CartPole, learning included, against the peers installed here", "shoal.bench.train:SUITE"),

@@ -23,6 +23,7 @@ from rich.console import Console
 
 from shoal.errors import ShoalError
 from shoal.experiments.folder import Outcome, write_outcome
+from shoal.experiments.processes import NOT_BEGUN
 from shoal.options import Values
 from shoal.platform import peak_memory
 from shoal.registry import as_world
@@ -31,7 +32,6 @@ from shoal.runs.num_envs import needed_bytes
 from shoal.runs.train import Plan, carry_out, plan_resumed
 from shoal.training.checkpoint import Checkpoints
 from shoal.training.display import Display
-from shoal.training.interrupt import INTERRUPTED
 from shoal.training.lab import Headline
 from shoal.training.metrics import Row, read_rows
 from shoal.training.settings import config_from
@@ -85,7 +85,7 @@ def _work(request: Values, send: Send) -> Values:
         outcome = train_seed(request, send)
         return {"ended": vars(outcome)}
     except KeyboardInterrupt:  # before the first iteration, or a second one: it goes on from its last checkpoint
-        return {"ended": {"reason": INTERRUPTED, "steps": 0, "total_steps": 0, "score": None, "seconds": 0.0}}
+        return {"ended": NOT_BEGUN}
     except ShoalError as error:
         return {"failed": str(error)}
     except Exception as error:

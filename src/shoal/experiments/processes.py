@@ -22,10 +22,13 @@ from typing import Any
 from shoal.errors import ConfigError
 from shoal.options import Values
 from shoal.platform import CORES, free_memory, num_cores
+from shoal.training.interrupt import INTERRUPTED
 
 SHARE_OF_MEMORY = 0.8  # of what is free, for all processes together
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", CORES)
 ENDING_S = 30.0
+NOT_BEGUN = {"reason": INTERRUPTED, "steps": 0, "total_steps": 0, "score": None, "seconds": 0.0}
+"""What is told of a run that was stopped before its first iteration."""
 
 
 @dataclass(frozen=True)
@@ -123,10 +126,13 @@ class Crew:
         assert job is not None
         answers = trainer.answers()
         if answers is None:
-            why = f"its process ended with {trainer.death()}"
+            why = trainer.death()
             self._trainers[self._trainers.index(trainer)] = Trainer(trainer.log, self._cpus)
             self._needs = self._needs or 1  # the first one will not tell any more
-            yield Event(job, "failed", why)
+            if self.stopping and why == signal.SIGINT.name:  # it was told to stop before it could listen
+                yield Event(job, "ended", NOT_BEGUN)
+            else:
+                yield Event(job, "failed", f"its process ended with {why}")
             return
         for answer in answers:
             ((kind, content),) = answer.items()

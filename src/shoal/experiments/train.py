@@ -86,7 +86,8 @@ def train(
     names = [f.name for f in fields(Keeping)]
     keeping = Keeping(**{name: arguments.pop(name) for name in names if name in arguments}, processes=processes)
     if resume is None:
-        return train_seeds(world, read_seeds(seeds or 1), keeping, **arguments)
+        assert seeds is not None
+        return train_seeds(world, read_seeds(seeds), keeping, **arguments)
     if not is_experiment(resume):
         raise ConfigError(f"{resume} is not an experiment, so no seeds can be added to it. Leave seeds out.")
     return resume_experiment(resume, world, None if seeds is None else read_seeds(seeds), keeping, **arguments)

@@ -10,9 +10,10 @@ import numpy as np
 from rich.table import Table
 
 from shoal.bench.defaults.tasks import TASKS
+from shoal.bench.report import titled_table
 from shoal.experiments.statistics import LEVEL, RESAMPLES, Interval, iqm
 
-CHANCE = "chance"
+CHANCE, OURS = "chance", "shoal"
 
 
 class Outcome(NamedTuple):
@@ -68,8 +69,8 @@ def _drawn(own: dict[str, np.ndarray], tasks: Sequence[str], rng: np.random.Gene
 def tables(outcomes: Sequence[Outcome]) -> Iterator[Table]:
     """Every task, then chosen on and left out."""
     scores = normalised(outcomes)
-    names = list(scores)
-    by_task = _table("mean return", "task", [CHANCE, *names])
+    names = sorted(scores, key=lambda name: (name != OURS, not name.startswith(OURS)))
+    by_task = titled_table("mean return; * is left out of choosing", [CHANCE, *names], "task")
     for task in TASKS:
         here = [each for each in outcomes if each.task == task]
         if here:
@@ -78,7 +79,7 @@ def tables(outcomes: Sequence[Outcome]) -> Iterator[Table]:
     yield by_task
     for held_out in (False, True):
         title = "tasks left out" if held_out else "tasks that defaults were chosen on"
-        table = _table(title, "", ["tasks", "interquartile mean", f"{names[0] if names else ''} above it by"])
+        table = titled_table(title, ["tasks", "interquartile mean", f"{names[0] if names else ''} above it by"])
         for name in names:
             shared = [t for t in scores[name] if TASKS[t].held_out is held_out and t in scores[names[0]]]
             if shared:
@@ -89,11 +90,3 @@ def tables(outcomes: Sequence[Outcome]) -> Iterator[Table]:
 
 def _called(task: str) -> str:
     return f"{task} *" if TASKS[task].held_out else task
-
-
-def _table(title: str, first: str, headings: Sequence[str]) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=None)
-    table.add_column(first)
-    for heading in headings:
-        table.add_column(heading, justify="right")
-    return table

@@ -14,7 +14,6 @@ DEFAULTS: dict[str, tuple[str, ...]] = {
         "algo.lr=1e-4..1e-2:log",
         "algo.num_steps=16,32,64,128,256",
         "algo.epochs=3,5,10",
-        "algo.minibatches=2,4,8,16",
         "algo.gamma=0.9,0.95,0.98,0.99,0.995",
         "algo.gae_lambda=0.9,0.95,0.98",
         "algo.entropy=0.0,0.001,0.01,0.03",

@@ -159,10 +159,10 @@ class Tuner:
         return running.verdict == "pruned"
 
     def _time_is_up(self, running: Running, seed: int) -> bool:
-        if self.search.run_seconds is None:
+        outcome = self.run_of(running.number, seed) / "outcome.json"
+        if self.search.run_seconds is None or not outcome.exists():
             return False
-        outcome = read_json(self.run_of(running.number, seed) / "outcome.json")
-        return outcome["seconds"] >= self.search.run_seconds
+        return read_json(outcome)["seconds"] >= self.search.run_seconds
 
     def _settle(self, running: Running) -> None:
         """Give a promising trial its other seeds, or tell Optuna what came of it."""
@@ -272,7 +272,7 @@ class Tuner:
             for seed in range(self.search.seeds):
                 outcome = self.run_of(frozen.number, seed) / "outcome.json"
                 ended = outcome.exists() and read_json(outcome)["reason"] != INTERRUPTED
-                if ended or (outcome.exists() and self._time_is_up(running, seed)):
+                if ended or self._time_is_up(running, seed):
                     running.scores[seed] = self.score_of(frozen.number, seed)
                 elif seed == 0 or self.run_of(frozen.number, seed).exists():
                     running.left.append(seed)
