@@ -26,7 +26,9 @@ from tests.vector.kernel.seated import Hunt, Plank, Tug
 
 SMALL = {"num_envs": 8, "eval_every": 0, "eval_episodes": 4, "quiet": True, "checkpoint_every": 512}
 PPO_SMALL = {"num_steps": 16, "minibatches": 2, "hidden": (16,), "lr_final": None, "entropy_final": None}
-REPLAY = {"name": "dddqn", "num_steps": 8, "hidden": (16,), "batch_size": 32, "warmup": 64}
+OFF_POLICY = {"num_steps": 8, "hidden": (16,), "batch_size": 32, "warmup": 64}
+REPLAY = {**OFF_POLICY, "name": "dddqn", "epsilon": 0.2, "epsilon_final": 0.2}
+SAC = {**OFF_POLICY, "name": "sac"}
 HUNT = "tests.vector.kernel.seated:Hunt"
 VERSUS = {"seats": "versus", "opponents": ("itself", "pool=2"), "pool_every": 256, "eval_games": 4}
 
@@ -151,13 +153,13 @@ CASES = {
     "joint": ("spread", {"seats": "joint", "algo": PPO_SMALL}),
     "shared dddqn": ("spread", {"algo": REPLAY}),
     "versus dddqn": ("connect4", {**VERSUS, "eval_against": ("random",), "algo": REPLAY}),
-    "shared sac": ("tests.vector.kernel.seated:Tug", {"algo": {**REPLAY, "name": "sac"}}),
-    "versus sac": ("tests.vector.kernel.seated:Tug", {**VERSUS, "algo": {**REPLAY, "name": "sac"}}),
+    "shared sac": ("tests.vector.kernel.seated:Tug", {"algo": SAC}),
+    "versus sac": ("tests.vector.kernel.seated:Tug", {**VERSUS, "algo": SAC}),
     "versus dddqn, both players and a mirror": (
         "connect4",
         {**VERSUS, "both_players": True, "mirror": True, "eval_against": ("random",), "algo": REPLAY},
     ),
-    "versus sac choices": ("connect4", {**VERSUS, "eval_against": ("random",), "algo": {**REPLAY, "name": "sac"}}),
+    "versus sac choices": ("connect4", {**VERSUS, "eval_against": ("random",), "algo": SAC}),
 }
 
 

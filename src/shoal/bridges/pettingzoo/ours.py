@@ -106,17 +106,19 @@ class SeatTurns(AECEnv):
         self.metadata = {"name": "shoal", "render_modes": [], "is_parallelizable": False}
         self.possible_agents = [f"seat_{k}" for k in range(lane.num_seats)]
         self.render_mode = None
-        self._spaces = dict(zip(self.possible_agents, lane.spaces_of_seats, strict=True))
+        self.observation_spaces, self.action_spaces = dict[str, gym.Space](), dict[str, gym.Space]()
+        for agent, (seen, action) in zip(self.possible_agents, lane.spaces_of_seats, strict=True):
+            self.action_spaces[agent] = action
+            self.observation_spaces[agent] = seen
+            if lane.has_action_mask:
+                mask = gym.spaces.Box(0, 1, (num_actions(action),), np.int8)
+                self.observation_spaces[agent] = gym.spaces.Dict({"observation": seen, "action_mask": mask})
 
     def observation_space(self, agent: str) -> gym.Space:
-        seen, action = self._spaces[agent]
-        if not self._lane.has_action_mask:
-            return seen
-        mask = gym.spaces.Box(0, 1, (num_actions(action),), np.int8)
-        return gym.spaces.Dict({"observation": seen, "action_mask": mask})
+        return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> gym.Space:
-        return self._spaces[agent][1]
+        return self.action_spaces[agent]
 
     def observe(self, agent: str) -> Tree:
         """What the agent sees now."""

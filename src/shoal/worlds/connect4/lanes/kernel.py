@@ -9,9 +9,7 @@ from shoal.vector.kernel import Kernel, i8, i64, record
 from shoal.worlds.connect4.lanes.board import CELLS, COLUMN, COLUMNS, HEIGHT, ROWS, cell_in, has_four, landing_cells
 from shoal.worlds.connect4.lanes.bots import BOTS, DEPTHS, choose
 
-BITS = np.array(
-    [HEIGHT * column + row for row in range(ROWS) for column in range(COLUMNS)]
-)  # of the cells, as observed
+BITS = np.array([1 << (HEIGHT * column + row) for row in range(ROWS) for column in range(COLUMNS)])  # as observed
 NOBODY, DRAWN = -1, 2  # in place of a winner's seat: the game goes on, or has no winner
 
 
