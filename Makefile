@@ -15,7 +15,8 @@ test: setup
 # workers, training and the command line once more, on what every operating system has (which is too little for Ray)
 test-portable: setup
 	SHOAL_PORTABLE=1 PYTHONPATH=tests/portable $(BIN)/python -m pytest -n 2 --dist worksteal \
-	    tests/vector/workers tests/training tests/cli tests/runs tests/jit/test_cache.py --ignore tests/cli/test_rllib.py
+	    tests/vector/workers tests/training tests/cli tests/runs tests/experiments tests/test_platform.py tests/jit/test_cache.py \
+	    --ignore tests/cli/test_rllib.py
 
 # the core with the lowest versions that pyproject.toml allows, in an environment of its own
 test-lowest:

@@ -6,6 +6,7 @@ import os
 import site
 import subprocess
 import sys
+import time
 import venv
 import zipfile
 from pathlib import Path
@@ -70,9 +71,9 @@ def installed(wheel, tmp_path_factory):
     return folder
 
 
-def python(installed, *words, cwd, expect=0):
+def python(installed, *words, cwd, expect=0, **variables):
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    environment |= {"OMP_NUM_THREADS": "1", "COLUMNS": "120"}
+    environment |= {"OMP_NUM_THREADS": "1", "COLUMNS": "120", **variables}
     command = [str(installed / "bin" / "python"), *map(str, words)]
     done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
     assert done.returncode == expect, done.stdout + done.stderr
@@ -102,3 +103,19 @@ def test_a_user_trains_evaluates_plays_and_steps_their_own(installed, tmp_path):
     assert "both stepped" in python(installed, "mine.py", cwd=tmp_path)
     told = python(installed, "-m", "shoal", "bench", cwd=tmp_path, expect=2)
     assert "come with Shoal's source" in told
+
+
+@pytest.mark.slow
+def test_from_an_empty_environment_to_a_first_agent(wheel, tmp_path):
+    """With torch already there, and nothing compiled. Prints the seconds, of which a quiet machine needs under 60."""
+    venv.create(tmp_path / "env", with_pip=True)
+    pip = ("-m", "pip", "install", "--quiet", "-c", ROOT / "constraints.txt")
+    python(tmp_path / "env", *pip, "torch", cwd=tmp_path)
+    begin = time.perf_counter()
+    python(tmp_path / "env", *pip, f"{wheel}[train]", cwd=tmp_path)
+    installed = time.perf_counter()
+    fresh = {"HOME": str(tmp_path), "SHOAL_CACHE_DIR": str(tmp_path / "cache")}
+    printed = python(tmp_path / "env", "-m", "shoal", "train", "cartpole", cwd=tmp_path, **fresh)
+    end = time.perf_counter()
+    assert "mean return 500.00" in printed
+    print(f"\ninstalled in {installed - begin:.0f} s, trained in {end - installed:.0f} s, {end - begin:.0f} s in all")

@@ -7,10 +7,11 @@ goes the other way on Linux too, which is how that way is tested.
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 try:
     import fcntl
@@ -47,6 +48,26 @@ def yield_core() -> None:
         os.sched_yield()
     else:
         time.sleep(0)
+
+
+def out_of_reach() -> dict[str, Any]:
+    """Arguments of `subprocess.Popen` for a process that Ctrl-C in this terminal does not reach."""
+    if sys.platform == "win32":
+        return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+    return {"start_new_session": True}
+
+
+def move_if_absent(source: Path, target: Path) -> None:
+    """Give a finished file its name, unless another process was first."""
+    try:
+        os.link(source, target)  # unlike a renaming, never replaces what somebody has written and locked
+    except FileExistsError:
+        pass
+    except OSError:  # a file system without links
+        if not target.exists():
+            os.replace(source, target)
+            return
+    source.unlink()
 
 
 def lock(file: IO, wait: bool) -> bool:
@@ -90,6 +111,17 @@ def cpu_seconds_of(pid: int) -> float:
     except OSError:
         return 0.0
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")  # utime and stime
+
+
+def descendants_of(pid: int) -> list[int]:
+    """Processes that a process has started, and those that they have; none where that cannot be told."""
+    children: list[int] = []
+    try:
+        for task in os.listdir(f"/proc/{pid}/task"):
+            children += map(int, Path(f"/proc/{pid}/task/{task}/children").read_text().split())
+    except OSError:
+        return children
+    return [*children, *(deeper for child in children for deeper in descendants_of(child))]
 
 
 def scheduled_seconds_of(pid: int) -> tuple[float, float] | None:

@@ -6,11 +6,21 @@ there.
 
 import os
 import select
+import signal
 import sys
 
-for name in ("memfd_create", "pidfd_open", "sched_getaffinity", "sched_setaffinity", "sched_yield"):
-    if hasattr(os, name):
-        delattr(os, name)
-del select.poll
-for module in ("fcntl", "resource"):
-    sys.modules[module] = None
+ONLY_LINUX = {
+    os: (
+        *("memfd_create", "pidfd_open", "eventfd", "eventfd_read", "eventfd_write", "pipe2", "getrandom"),
+        *("sched_getaffinity", "sched_setaffinity", "sched_yield", "splice", "copy_file_range"),
+        *("posix_fadvise", "posix_fallocate"),
+    ),
+    select: ("poll", "epoll"),
+    signal: ("pidfd_send_signal",),
+}
+for module, names in ONLY_LINUX.items():
+    for name in names:
+        if hasattr(module, name):
+            delattr(module, name)
+for missing in ("fcntl", "resource"):
+    sys.modules[missing] = None

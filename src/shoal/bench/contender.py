@@ -28,6 +28,8 @@ class Contender:
     """The peer's package, whose version is reported and whose absence is a note instead of a row."""
     max_envs: int = 2**30
     """Lanes beyond which it would only cost patience (one Python object per lane)."""
+    environment: dict[str, str] = field(default_factory=dict)
+    """Variables of its process."""
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,7 @@ class ContenderProcess(ChildProcess):
     """A contender that steps batches, for all sizes of its work."""
 
     def __init__(self, contender: Contender, python: str | None = None) -> None:
-        super().__init__(ONE_THREAD, python)
+        super().__init__({**ONE_THREAD, **contender.environment}, python)
         self.contender = contender
         self.version: str | None = None
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from shoal.bench.child import close, load
 from shoal.bench.contender import Run
-from shoal.platform import cpu_seconds_of
+from shoal.platform import cpu_seconds_of, descendants_of
 
 
 class Stepping:
@@ -69,15 +69,4 @@ def version(package: str | None) -> str | None:
 
 def cpu_seconds() -> float:
     """Processor time of this process and of its living descendants."""
-    return time.process_time() + sum(cpu_seconds_of(pid) for pid in _descendants(os.getpid()))
-
-
-def _descendants(pid: int) -> list[int]:
-    children: list[int] = []
-    try:
-        for task in os.listdir(f"/proc/{pid}/task"):
-            with open(f"/proc/{pid}/task/{task}/children") as file:
-                children += map(int, file.read().split())
-    except OSError:
-        return children
-    return [*children, *(deeper for child in children for deeper in _descendants(child))]
+    return time.process_time() + sum(cpu_seconds_of(pid) for pid in descendants_of(os.getpid()))

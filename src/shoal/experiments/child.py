@@ -1,13 +1,15 @@
-"""A process that trains, one run after another. Run as `python -m shoal.experiments.child REQUESTS ANSWERS`.
+"""A process that trains, one run after another. Run as `python -m shoal.experiments.child`.
 
-Requests and answers are lines of JSON on two pipes of their own. A request says what to train (see `processes`); the
-answers to it are `needs` (bytes of memory), then `row` as the run goes on, and at last `ended` or `failed`.
-SIGINT ends a run after its iteration, with a checkpoint. If the parent is gone, so is this process: nobody else would
-end it, and its run could not be resumed.
+Requests and answers are lines of JSON on standard input and output, for which everybody else here gets others. A
+request says what to train (see `processes`); the answers to it are `needs` (bytes of memory), then `row` as the run
+goes on, and at last `ended` or `failed`. The request `interrupt` ends a run as Ctrl-C does: after its iteration, with a
+checkpoint. It is not a signal, since Windows cannot send one to a process without a console. If the parent is gone, so
+is this process: nobody else would end it, and its run could not be resumed.
 """
 
 from __future__ import annotations
 
+import _thread
 import json
 import os
 import queue
@@ -17,13 +19,12 @@ import threading
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from rich.console import Console
 
 from shoal.errors import ShoalError
 from shoal.experiments.folder import Outcome, write_outcome
-from shoal.experiments.processes import NOT_BEGUN
 from shoal.options import Values
 from shoal.platform import peak_memory
 from shoal.registry import as_world
@@ -32,6 +33,7 @@ from shoal.runs.num_envs import needed_bytes
 from shoal.runs.train import Plan, carry_out, plan_resumed
 from shoal.training.checkpoint import Checkpoints
 from shoal.training.display import Display
+from shoal.training.interrupt import INTERRUPTED
 from shoal.training.lab import Headline
 from shoal.training.metrics import Row, read_rows
 from shoal.training.settings import config_from
@@ -55,37 +57,64 @@ class Reporting(Display):
         """The panel of many runs has no room for it; a signal's handler must not write while a row is being written."""
 
 
-def main(requests_fd: int, answers_fd: int) -> None:
-    """Train what is asked for until asked to end."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    waiting: queue.SimpleQueue[Values] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(requests_fd, waiting), daemon=True).start()
-    with os.fdopen(answers_fd, "w") as answers:
+class Requests:
+    """What the parent asks for, heard by a thread of its own."""
 
-        def send(answer: Values) -> None:
-            print(json.dumps(answer), file=answers, flush=True)
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+        self._waiting: queue.SimpleQueue[Values] = queue.SimpleQueue()
+        self._current = self._interrupted = -1
+        threading.Thread(target=self._listen, daemon=True).start()
 
-        while "end" not in (request := waiting.get()):
-            send(_work(request, send))
+    def next(self) -> Values:
+        """The next one."""
+        return self._waiting.get()
 
+    def begin(self, number: int) -> None:
+        """The main thread is at this one now; `KeyboardInterrupt` if it was interrupted before."""
+        self._current = number
+        if self._interrupted == number:
+            raise KeyboardInterrupt
 
-def _listen(requests_fd: int, waiting: queue.SimpleQueue[Values]) -> None:
-    with os.fdopen(requests_fd) as requests:
-        for line in requests:
-            waiting.put(request := json.loads(line))
+    def _listen(self) -> None:
+        for line in self._file:
+            request = json.loads(line)
+            if "interrupt" not in request:
+                self._waiting.put(request)
+            elif (number := request["interrupt"]) >= self._current:
+                self._interrupted = number
+                if number == self._current:
+                    _thread.interrupt_main()
             if "end" in request:
                 return
-    os._exit(1)
+        os._exit(1)
 
 
-def _work(request: Values, send: Send) -> Values:
+def main() -> None:
+    """Train what is asked for until asked to end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    asked, answers = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
+    with open(os.devnull) as nothing:
+        os.dup2(nothing.fileno(), 0)
+    os.dup2(2, 1)
+
+    def send(answer: Values) -> None:
+        print(json.dumps(answer), file=answers, flush=True)
+
+    requests = Requests(asked)
+    while "end" not in (request := requests.next()):
+        send(_work(request, requests, send))
+
+
+def _work(request: Values, requests: Requests, send: Send) -> Values:
     """Train one run; the last answer about it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
+        requests.begin(request["number"])
         outcome = train_seed(request, send)
         return {"ended": vars(outcome)}
     except KeyboardInterrupt:  # before the first iteration, or a second one: it goes on from its last checkpoint
-        return {"ended": NOT_BEGUN}
+        return {"ended": {"reason": INTERRUPTED, "steps": 0, "total_steps": 0, "score": None, "seconds": 0.0}}
     except ShoalError as error:
         return {"failed": str(error)}
     except Exception as error:
@@ -132,4 +161,4 @@ def outcome_of(run: Path, reason: str, total_steps: int) -> Outcome:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))
+    main()

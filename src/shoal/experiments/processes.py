@@ -8,12 +8,14 @@ first run says how much memory it needs, and only as many go on beside it as fit
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
-import selectors
+import queue
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,14 +23,11 @@ from typing import Any
 
 from shoal.errors import ConfigError
 from shoal.options import Values
-from shoal.platform import CORES, free_memory, num_cores
-from shoal.training.interrupt import INTERRUPTED
+from shoal.platform import CORES, free_memory, num_cores, out_of_reach
 
 SHARE_OF_MEMORY = 0.8  # of what is free, for all processes together
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", CORES)
 ENDING_S = 30.0
-NOT_BEGUN = {"reason": INTERRUPTED, "steps": 0, "total_steps": 0, "score": None, "seconds": 0.0}
-"""What is told of a run that was stopped before its first iteration."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +47,10 @@ class Event:
     kind: str
     """began, row, ended or failed."""
     content: Any = None
+
+
+Said = queue.SimpleQueue[tuple["Trainer", Values | None]]
+"""What processes have said: who, and an answer, or None for a process that is gone."""
 
 
 def job(name: str, config: Values, run: Path, resume: bool, **more: Any) -> Job:
@@ -73,7 +76,9 @@ class Crew:
         self._free = free_memory()
         self._needs = 0
         self._most = processes
-        self._trainers = [Trainer(logs / f"process_{number}.log", self._cpus) for number in range(processes)]
+        self._said: Said = queue.SimpleQueue()
+        logs_of = (logs / f"process_{number}.log" for number in range(processes))
+        self._trainers = [Trainer(log, self._cpus, self._said) for log in logs_of]
 
     def __enter__(self) -> Crew:
         return self
@@ -101,8 +106,8 @@ class Crew:
             busy = [trainer for trainer in self._trainers if trainer.job is not None]
             if not busy:
                 return
-            for trainer in _ready(busy):
-                yield from self._events(trainer)
+            with contextlib.suppress(queue.Empty):  # waiting without end would hold up Ctrl-C on Windows
+                yield from self._events(*self._said.get(timeout=0.5))
 
     def stop(self) -> None:
         """End all runs after their iteration, with a checkpoint, and begin no more. A signal's handler may call it."""
@@ -121,69 +126,65 @@ class Crew:
         room = (1 if not self._needs else self.at_once) - busy
         return [trainer for trainer in self._trainers if trainer.job is None][: max(0, room)]
 
-    def _events(self, trainer: Trainer) -> Iterator[Event]:
+    def _events(self, trainer: Trainer, answer: Values | None) -> Iterator[Event]:
         job = trainer.job
-        assert job is not None
-        answers = trainer.answers()
-        if answers is None:
-            why = trainer.death()
-            self._trainers[self._trainers.index(trainer)] = Trainer(trainer.log, self._cpus)
-            self._needs = self._needs or 1  # the first one will not tell any more
-            if self.stopping and why == signal.SIGINT.name:  # it was told to stop before it could listen
-                yield Event(job, "ended", NOT_BEGUN)
-            else:
-                yield Event(job, "failed", f"its process ended with {why}")
+        if job is None:  # it died while it had nothing to do, which the next job will meet
             return
-        for answer in answers:
-            ((kind, content),) = answer.items()
-            if kind == "needs":
-                self._needs = max(self._needs, content)
-                continue
-            if kind in ("ended", "failed"):
-                trainer.job = None
-            yield Event(job, kind, content)
+        if answer is None:
+            trainer.job = None
+            why = f"its process ended with {trainer.death()}"
+            self._trainers[self._trainers.index(trainer)] = Trainer(trainer.log, self._cpus, self._said)
+            self._needs = self._needs or 1  # the first one will not tell any more
+            yield Event(job, "failed", why)
+            return
+        ((kind, content),) = answer.items()
+        if kind == "needs":
+            self._needs = max(self._needs, content)
+            return
+        if kind in ("ended", "failed"):
+            trainer.job = None
+        yield Event(job, kind, content)
 
 
 class Trainer:
-    """One process and the job that it is at."""
+    """One process and the job that it is at. It puts what it says into `said`, and None when it is gone."""
 
-    def __init__(self, log: Path, cpus: int) -> None:
-        self.log = log
+    def __init__(self, log: Path, cpus: int, said: Said) -> None:
+        self.log, self._said = log, said
         self.job: Job | None = None
-        self._part = b""
-        requests, self._requests = os.pipe()
-        self.pipe, answers = os.pipe()
+        self._numbers, self._number = itertools.count(), -1
         path = os.pathsep.join(dict.fromkeys(entry for entry in sys.path if entry))
         with open(log, "ab") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "shoal.experiments.child", str(requests), str(answers)],
-                pass_fds=(requests, answers),
+                [sys.executable, "-m", "shoal.experiments.child"],
                 env={**os.environ, **_threads(cpus), "PYTHONPATH": path},
-                stdin=subprocess.DEVNULL,
-                stdout=output,
+                bufsize=0,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
                 stderr=output,
-                start_new_session=True,  # Ctrl-C is for the parent, who passes it on
+                **out_of_reach(),  # Ctrl-C is for the parent, who passes it on
             )
-        os.close(requests)
-        os.close(answers)
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        with open(self._process.stdout.fileno(), closefd=False) as answers:
+            for line in answers:
+                self._said.put((self, json.loads(line)))
+        self._said.put((self, None))
 
     def begin(self, job: Job) -> None:
         """Have a run trained."""
-        self.job = job
-        self._write(job.request)
+        self.job, self._number = job, next(self._numbers)
+        self._write({**job.request, "number": self._number})
+        if not self._listener.is_alive():
+            self._said.put((self, None))
 
     def interrupt(self) -> None:
-        """End the run after its iteration; a second time, at once."""
+        """End the run after its iteration; a second time, as soon as Python runs."""
         if self.job is not None and self._process.poll() is None:
-            self._process.send_signal(signal.SIGINT)
-
-    def answers(self) -> list[Values] | None:
-        """What it has said since; None if it is dead. Waits if there is nothing."""
-        part = os.read(self.pipe, 1 << 16)
-        if not part:
-            return None
-        *lines, self._part = (self._part + part).split(b"\n")
-        return [json.loads(line) for line in lines]
+            self._write({"interrupt": self._number})
 
     def death(self) -> str:
         """How the process ended, in words."""
@@ -210,23 +211,18 @@ class Trainer:
             self.log.unlink()
 
     def _write(self, request: Values) -> None:
-        with contextlib.suppress(BrokenPipeError):  # it is dead, which reading from it will tell
-            os.write(self._requests, json.dumps(request).encode() + b"\n")
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):  # it is dead, which reading from it will tell
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
 
     def _close_pipes(self) -> None:
-        os.close(self._requests)
-        os.close(self.pipe)
+        self._listener.join()
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            pipe.close()
 
 
 def _threads(cpus: int) -> dict[str, str]:
     """Variables that hold libraries to so many threads, or to fewer where somebody has said so."""
     given = {name: os.environ.get(name, "") for name in THREAD_VARIABLES}
     return {name: str(min(cpus, int(text)) if text.isdigit() else cpus) for name, text in given.items()}
-
-
-def _ready(trainers: list[Trainer], seconds: float = 0.5) -> list[Trainer]:
-    """Those that have something to say, after waiting for a moment."""
-    with selectors.DefaultSelector() as selector:
-        for trainer in trainers:
-            selector.register(trainer.pipe, selectors.EVENT_READ, trainer)
-        return [key.data for key, _ in selector.select(seconds)]

@@ -24,7 +24,7 @@ from numba.core.dispatcher import Dispatcher
 
 from shoal.jit.digest import digest_of
 from shoal.jit.folder import cache_dir, limit_bytes, mark_used, trim
-from shoal.platform import lock
+from shoal.platform import lock, move_if_absent
 
 if TYPE_CHECKING:
     from numba.core.compiler import CompileResult
@@ -126,9 +126,7 @@ def _write_once(path: Path, text: str) -> None:
         handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
         with os.fdopen(handle, "w") as file:
             file.write(text)
-        with contextlib.suppress(FileExistsError):
-            os.link(temporary, path)  # unlike a renaming, never replaces what the other process has written and locked
-        os.unlink(temporary)
+        move_if_absent(Path(temporary), path)
 
 
 _announcing = threading.local()

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from shoal.errors import RunError
+from shoal.platform import move_if_absent
 from shoal.training.files import read_table, replace_file
 
 CONFIG, CONFIG_SIGNATURE = "config.json", "config.hmac"
@@ -97,10 +98,9 @@ def _make_key(path: Path) -> None:
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(secrets.token_bytes(_KEY_BYTES))
-        with contextlib.suppress(FileExistsError):
-            os.link(temporary, path)
+        move_if_absent(temporary, path)
     finally:
-        temporary.unlink()
+        temporary.unlink(missing_ok=True)
 
 
 def _hmac(key: bytes, content: bytes, purpose: Purpose) -> str:

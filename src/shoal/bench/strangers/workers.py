@@ -32,9 +32,9 @@ def work(num_envs: int = 64) -> Work:
     )
 
 
-def together(num_envs: int, **options: Any) -> Run:
+def together(num_envs: int, env: str = ENV, **options: Any) -> Run:
     """One batch of Shoal."""
-    batch = make(ENV, num_envs, **options)
+    batch = make(env, num_envs, **options)
     batch.reset(seed=0)
     return _Stepper(batch)
 

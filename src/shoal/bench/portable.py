@@ -1,0 +1,54 @@
+"""`shoal bench portable`: worker batches over what every system has, against those over what only Linux has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from shoal.bench.contender import Contender, Work
+from shoal.bench.report import make_console, print_result, write_result
+from shoal.bench.rounds import run_works
+from shoal.training.lab import Verb
+
+ENVIRONMENTS = ("CartPole-v1", "LunarLander-v3")
+
+
+@dataclass(frozen=True)
+class PortableArgs:
+    """Measure worker batches of Gymnasium's environments, two workers, by what they are made of."""
+
+    lanes: int = 64
+    """Environments stepped as one batch."""
+    rounds: int = 9
+    """Interleaved rounds."""
+    seconds: float = 1.0
+    """Of every contender in every round."""
+    out: Path | None = None
+    """Write the rows here as JSON."""
+
+
+def run(args: PortableArgs) -> int:
+    """The command."""
+    console = make_console()
+    with console.status("starting") as status:
+        result = run_works(
+            "portable", works(args.lanes), rounds=args.rounds, seconds=args.seconds, pythons={},
+            on_progress=lambda text: status.update(text),
+        )  # fmt: skip
+    print_result(result, console)
+    write_result(result, args.out)
+    return 0
+
+
+def works(lanes: int) -> list[Work]:
+    """Both environments; the other way is compared with the portable one."""
+    return [Work(f"{env}, two workers", lanes, _both(env), clock="wall") for env in ENVIRONMENTS]
+
+
+def _both(env: str) -> tuple[Contender, ...]:
+    entry, options = "shoal.bench.strangers.workers:together", {"env": env, "backend": "workers", "num_workers": 2}
+    ways = {"portable": {"SHOAL_PORTABLE": "1"}, "linux": {"SHOAL_PORTABLE": ""}}
+    return tuple(Contender(name, entry, options, environment=variables) for name, variables in ways.items())
+
+
+SUITE = Verb(PortableArgs, run)
