@@ -86,6 +86,7 @@ class Calls(Folding):
                 results.append((lines, self.call(Const(option), held, named)))
         layout = functools.reduce(join, [layout_of(value) for _, value in results])
         base = self.unique("called")
+        self.begin_with_zeros(layout, base)
         for k, (lines, value) in enumerate(results):
             with self.block() as tail:
                 if not (isinstance(value, Const) and value.value is None):
@@ -100,6 +101,9 @@ class Calls(Folding):
             return self.call_constant(function.func, [*map(Const, function.args), *arguments], {**kept, **named})
         if isinstance(function, types.MethodType):
             receiver = function.__self__
+            if receiver is self.layout.example:
+                env = Obj(self.layout, "s.")
+                return self.call(self.attribute(env, function.__name__), arguments, named)
             if isinstance(receiver, gym.Space):
                 return self.space_method(receiver, function.__name__, arguments)
             if plain and isinstance(receiver, str | bytes | tuple | list | dict | set | np.ndarray):
@@ -205,7 +209,9 @@ class Calls(Folding):
         if not known:
             return None
         both = functools.reduce(join, known)
-        return ObjL({a: self.decisions.layouts.get(("made", cls, a), i) for a, i in both.attributes.items()}, both.example)
+        return ObjL(
+            {a: self.decisions.layouts.get(("made", cls, a), i) for a, i in both.attributes.items()}, both.example
+        )
 
     def construct_helper(self, cls: type, layout: Any, arguments: list[Value], named: dict[str, Value]) -> Value:
         base = self.unique(cls.__name__.lower())

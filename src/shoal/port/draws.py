@@ -150,6 +150,16 @@ class Draws(NumpyReductions):
             size, PY_FLOAT if single else NP_FLOAT, lambda at: f"{a(at)} * pcg.standard_exponential(s)", [scale]
         )
 
+    def draw_lognormal(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        mean, sigma, size = self.given(arguments, named, ["mean", "sigma", "size"], [0.0, 1.0, None])
+        normal = self.draw_normal([mean, sigma, size], {})
+        drawn = self.numpy_call("exp", [normal], {})
+        return Num(drawn.expr, PY_FLOAT) if isinstance(drawn, Num) else drawn
+
+    def draw_standard_exponential(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        (size,) = self.given(arguments, named, ["size"], [None])
+        return self.draw_exponential([Const(1.0), size], {})
+
     def draw_poisson(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         mean, size = self.given(arguments, named, ["lam", "size"], [1.0, None])
         mean = self.array(mean) if isinstance(mean, Seq | Lst) else mean
@@ -173,8 +183,8 @@ class Draws(NumpyReductions):
             raise Cannot(f"draws integers as {wanted}", "Draw np.int64, which is the default.")
         if self.is_none(high):
             low, high = Const(0), low
-        if any(self.shape(v) for v in (low, high)) or isinstance(low, Seq | Lst) or isinstance(high, Seq | Lst):
-            raise Cannot("draws integers between arrays of bounds", "Draw them one by one.")
+        if any(self.shape(v) or isinstance(v, Seq | Lst) or np.ndim(getattr(v, "value", 0)) for v in (low, high)):
+            return self.integers_between(self.array(low), self.array(high), size, endpoint)
         a, b = self.hold(self.number(low)), self.hold(self.number(high))
         more = 1 if isinstance(endpoint, Const) and endpoint.value else 0
         texts = [f"int({n.expr})" if not n.kind.is_whole else n.expr for n in (a, b)]
@@ -184,6 +194,19 @@ class Draws(NumpyReductions):
         text = f"pcg.below(s, {count})" if texts[0] == "0" else f"{texts[0]} + pcg.below(s, {count})"
         plain = self.is_none(size) and wanted == INT
         return self.many(size, NP_INT if plain else Kind(wanted), lambda at: text)
+
+    def integers_between(self, low: Value, high: Value, size: Value, endpoint: Value) -> Value:
+        """Whole numbers between bounds of which there is one pair for each."""
+        more = " + 1" if isinstance(endpoint, Const) and endpoint.value else ""
+        bounds = [v for v in (low, high) if self.shape(v)]
+        if not self.is_none(size) or len(self.known(self.broadcast([low, high]))) != 1:
+            raise Cannot("draws integers between several axes of bounds", "Draw them row by row.")
+
+        def one(a: Num, b: Num) -> Num:
+            first, last = self.hold(a), self.hold(b)
+            return Num(self.temporary(f"{first.expr} + pcg.below(s, {last.expr} - {first.expr}{more})"), NP_INT)
+
+        return self.elementwise(one, [low, high]) if bounds else one(self.number(low), self.number(high))
 
     # ------------------------------------------------------------------ choosing
 
@@ -256,7 +279,8 @@ class Draws(NumpyReductions):
             last = self.hold(self.subscript(weights, [Const(-1)]))
             cumulated = self.binary(ast.Div(), weights, last)
         if not self.is_none(size):
-            raise Cannot("chooses several by weights", "Choose one at a time.")
+            draws = self.many(size, NP_FLOAT, lambda at: "pcg.random(s)")
+            return self.picked(self.np_searchsorted([cumulated, draws], {"side": Const("right")}), pick)
         draw = Num(self.temporary("pcg.random(s)"), PY_FLOAT)
         place = self.np_searchsorted([cumulated, draw], {"side": Const("right")})
         return pick(self.temporary(self.number(place).expr))
@@ -301,7 +325,7 @@ class Draws(NumpyReductions):
         if isinstance(value, Cells):
             self.as_memory(value)
         if isinstance(value, Seq) and value.is_list:
-            self.make_list_bounded(value)
+            self.make_list_bounded(value, fixed=True)
         if not isinstance(value, Mem) or len(value.shape) != 1:
             raise Cannot(
                 "shuffles something that is not a list or array of numbers", "Shuffle indices: permutation(n)."

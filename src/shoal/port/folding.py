@@ -71,6 +71,8 @@ class Folding(Indexing):
                 self.inexact["sums of arrays whose length varies"] = None
             return self.fold(value, "0.0", kind, lambda t, x, _: [f"{t} = {rounded(f'{t} + {x.expr}', kind)}"])
         count = int(np.prod(self.shape(value)))
+        if count >= 8 and not self.in_rows:
+            return self.fold(value, "0.0", kind, lambda t, x, _: [f"{t} = {rounded(f'{t} + {x.expr}', kind)}"])
         if count < 8:
             texts = [n.expr for n in self.flat(value)]
             total = texts[0] if texts else "0.0"

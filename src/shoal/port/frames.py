@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import inspect
 import textwrap
 import types
@@ -103,6 +104,8 @@ def can_change(value: Value) -> bool:
         return value.base.startswith("s.") and value.writable
     if isinstance(value, Cells):
         return value.owned and value.exprs[0].startswith("s.")
+    if isinstance(value, Seq):
+        return value.is_list and value.site is not None and value.site[0] == "column"
     return isinstance(value, Lst | Obj) and str(value.base).startswith("s.")
 
 
@@ -249,6 +252,31 @@ def is_about_arguments(test: ast.expr) -> bool:
     return any(isinstance(n, ast.Attribute) and n.attr in ("contains", "action_space") for n in ast.walk(test)) or (
         isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "isinstance"
     )
+
+
+class _Collect(ast.NodeTransformer):
+    """`yield x` as an append to a list."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST:
+        if not isinstance(node.value, ast.Yield | ast.YieldFrom):
+            return node
+        method = "append" if isinstance(node.value, ast.Yield) else "extend"
+        item = node.value.value or ast.Constant(None)
+        return ast.Expr(ast.Call(ast.Attribute(ast.Name("yielded", ast.Load()), method, ast.Load()), [item], []))
+
+    def visit_Return(self, node: ast.Return) -> ast.AST:
+        return ast.Return(ast.Name("yielded", ast.Load()))
+
+
+def as_list_maker(node: ast.FunctionDef) -> ast.FunctionDef:
+    """A generator function as one that returns all that it yields in a list."""
+    made = copy.deepcopy(node)
+    body = [_Collect().visit(statement) for statement in made.body]
+    empty = ast.Assign([ast.Name("yielded", ast.Store())], ast.List([], ast.Load()))
+    made.body = [empty, *body, ast.Return(ast.Name("yielded", ast.Load()))]
+    for statement in made.body:
+        ast.fix_missing_locations(ast.copy_location(statement, node.body[0]))
+    return made
 
 
 def definition_of(function: types.FunctionType) -> tuple[Any, str]:

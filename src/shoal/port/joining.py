@@ -28,7 +28,6 @@ from shoal.port.layouts import (
 from shoal.port.refusal import Cannot
 from shoal.port.values import (
     F32,
-    INT,
     Cells,
     Const,
     DictV,

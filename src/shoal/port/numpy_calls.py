@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.port.frames import Walk
 from shoal.port.list_calls import ListCalls
 from shoal.port.refusal import Cannot
 from shoal.port.values import (
@@ -126,6 +127,23 @@ class NumpyCalls(ListCalls):
             self.store_array(target, value)
             return target
         return self.new_cells([literal(x) for x in array.reshape(-1)], array.shape, array.dtype)
+
+    def np_fromiter(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        value = arguments[0]
+        return self.np_array([self.list_of_walk(value) if isinstance(value, Walk) else value, *arguments[1:2]], named)
+
+    def np_pad(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        value, width = self.array(arguments[0]), arguments[1]
+        fill = named.get("constant_values", Const(0))
+        if not isinstance(width, Const) or not isinstance(fill, Const) or named.keys() - {"mode", "constant_values"}:
+            raise Cannot("pads in a way that has no translation", "Copy it into a larger array.")
+        shape = self.known(self.shape(value))
+        inside = np.pad(np.ones(shape, np.bool_), width.value)
+        made = self.filled(np.full(inside.shape, fill.value, self.kind(value).dtype))
+        starts = [int(places.min()) for places in np.nonzero(inside)]
+        part = [Const(slice(a, a + n)) for a, n in zip(starts, shape, strict=True)]
+        self.store_array(self.view(made, list(part)), value)  # type: ignore[arg-type]
+        return made
 
     def sizes(self, value: Value) -> tuple[int, ...]:
         parts = [value] if isinstance(value, Num) else self.items(value) if not isinstance(value, Const) else [value]
@@ -316,7 +334,9 @@ class NumpyCalls(ListCalls):
         (n,), dtype = self.known(self.shape(value)), self.kind(value).dtype
         held, base = self.hold(shift), self.scratch(dtype, (n,))
         memory = self.to_memory(value) if isinstance(value, Cells) else value
-        self.loop((n,), lambda at: self.emit(f"{base}[({at[0]} + {held.expr}) % {n}] = {self.at(memory, at, (n,)).expr}"))
+        self.loop(
+            (n,), lambda at: self.emit(f"{base}[({at[0]} + {held.expr}) % {n}] = {self.at(memory, at, (n,)).expr}")
+        )
         return Mem(base, (n,), dtype, [(0, "0", 1)])
 
     def np_flip(self, arguments: list[Value], named: dict[str, Value]) -> Value:

@@ -52,12 +52,14 @@ def prove(
     compiled: bool = True,
 ) -> Proof:
     """Replay; `PortError` for the first difference beyond what is allowed."""
-    return _Replay(
-        make,
-        KernelBatch(kernel, LANES, autoreset_mode=AutoresetMode.DISABLED, num_threads=1, compiled=compiled),
-        source,
-        tolerance,
-    ).run(steps)
+    try:
+        batch = KernelBatch(kernel, LANES, autoreset_mode=AutoresetMode.DISABLED, num_threads=1, compiled=compiled)
+        batch.reset(seed=0)  # the whole once, before lanes are reset by themselves
+    except KernelError as error:
+        raise PortError(
+            f"The kernel that was made of {source.name} does not run: {error} Keep compiled=False."
+        ) from error
+    return _Replay(make, batch, source, tolerance).run(steps)
 
 
 class _Replay:
@@ -70,7 +72,6 @@ class _Replay:
         self._layout: ObjL = source.layout
         self._batch = batch
         self._actions = [actions_of(env.action_space, np.random.default_rng(k)) for k, env in enumerate(self._envs)]
-        self._batch.reset(seed=0)  # the whole once, before lanes are reset by themselves
         self._lengths = np.zeros(LANES, np.int64)
         self._proof = Proof(0, 0, 0.0, "")
 
@@ -223,7 +224,7 @@ class _Replay:
         return scales
 
     def _noise(self, base: gym.Env) -> float:
-        """What last digits of the largest number of the state amount to: whatever is computed from it may be off by that."""
+        """Last digits of the largest number of the state: whatever is computed from it may be off by that."""
         return self._ulps * float(np.spacing(max(self._scales(base).values(), default=0.0)))
 
     def _ended(self, info: Any, lane: int) -> bool:

@@ -103,6 +103,10 @@ class Statements(Storing):
                     status = getattr(self, f"do_{type(statement).__name__}", self.do_unknown)(statement)
             except Cannot as cannot:
                 raise self.refusal(statement, cannot) from None
+            except (TypeError, ValueError, AttributeError, LookupError, AssertionError) as error:
+                # what nobody has thought of here is a refusal too, never a traceback
+                reason = f"cannot be followed ({type(error).__name__}: {error})"
+                raise self.refusal(statement, Cannot(reason)) from error
             if status == NEVER:
                 return NEVER
             if status == MAYBE:

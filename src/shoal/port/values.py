@@ -161,6 +161,8 @@ class Fam(Value):
 
     options: list[Any]
     index: str
+    made: bool = False
+    """Text that was put together, of which not every combination occurs."""
 
 
 @dataclass

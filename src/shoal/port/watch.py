@@ -114,13 +114,14 @@ def _play(env: gym.Env) -> Iterator[dict[str, Any]]:
 
 def _copied(x: Any) -> Any:
     """A copy of plain data; anything else as it is."""
-    if isinstance(x, np.ndarray):
+    if isinstance(x, np.ndarray | set | collections.deque):
         return x.copy()
-    if isinstance(x, list | tuple | dict | set | collections.deque):
-        try:
-            return copy.deepcopy(x)
-        except Exception:  # something inside that cannot be copied
-            return x
+    if isinstance(x, dict):
+        return {key: _copied(item) for key, item in x.items()} if type(x) is dict else copy.copy(x)
+    if isinstance(x, list):
+        return [_copied(item) for item in x]
+    if isinstance(x, tuple):
+        return type(x)(*map(_copied, x)) if hasattr(x, "_fields") else tuple(map(_copied, x))
     return x
 
 
