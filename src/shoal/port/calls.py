@@ -14,6 +14,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from shoal.port.expressions import GENERATORS
 from shoal.port.folding import Folding
 from shoal.port.frames import as_column
 from shoal.port.joining import join, layout_of
@@ -31,6 +32,7 @@ from shoal.port.values import (
 )
 
 TELLING = {"warn", "warning", "info", "debug", "error", "print", "log", "exception"}
+RANDOM = ("numpy.random", "gymnasium.utils.seeding")
 DRAWING = {"render", "_render", "render_frame", "_render_frame", "_render_gui", "_render_text"}
 LIST_CAP = 64
 MATH_INEXACT = {"sin", "cos", "tan", "exp", "log", "tanh", "sinh", "cosh", "asin", "acos", "atan", "atan2", "log2",
@@ -74,7 +76,7 @@ class Calls(Folding):
             cls = next((c for c in owner.__mro__ if function.name in vars(c)), owner) if owner else None
             return self.call_function(function.function, [receiver, *arguments], named, owner=cls)
         if isinstance(receiver, Generator):
-            return self.draw(function.name, arguments, named)
+            return self.draw(receiver, function.name, arguments, named)
         return self.method(receiver, function.name, arguments, named)
 
     def call_one_of(self, family: Fam, arguments: list[Value], named: dict[str, Value]) -> Value:
@@ -110,6 +112,8 @@ class Calls(Folding):
                 return Const(function(*[a.value for a in arguments]))  # type: ignore[attr-defined]
             return self.call_function(function.__func__, [Const(receiver), *arguments], named)
         name = getattr(function, "__name__", "")
+        if name in (*GENERATORS, "np_random") and getattr(function, "__module__", "").startswith(RANDOM):
+            return self.new_generator(name, arguments)
         if isinstance(function, type) and function in TYPES:
             return getattr(self, f"make_{function.__name__}")(arguments, named)
         is_builtin = isinstance(function, types.BuiltinFunctionType) and function.__module__ == "builtins"

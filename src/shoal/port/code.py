@@ -35,7 +35,7 @@ from shoal.port.values import (
 )
 
 V = TypeVar("V", bound=Value)
-RESERVED = {"s", "p", "rng", "action", "out", "np", "math", "gym", "scratch", "record", "pcg"}
+RESERVED = {"s", "p", "rng", "action", "out", "np", "math", "gym", "scratch", "record", "pcg", "mt"}
 TYPE_NAMES = {"b": "b1", "i": "i{}", "u": "u{}", "f": "f{}"}
 
 
@@ -122,7 +122,7 @@ class Code:
         self._temporaries += 1
         name = f"{stem}{self._temporaries}"
         self.stable.add(name)
-        if expr in self.natural or expr.startswith(("pcg.below(", "pcg.up_to(")):
+        if expr in self.natural or expr.startswith(("pcg.below(", "pcg.up_to(", "mt.below(", "mt.up_to(")):
             self.natural.add(name)
         self.emit(f"{name} = {expr}")
         return name

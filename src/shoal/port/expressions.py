@@ -55,6 +55,7 @@ OPERATORS: dict[type, tuple[str, Callable[[Any, Any], Any]]] = {
     ast.Pow: ("**", operator.pow), ast.BitAnd: ("&", operator.and_), ast.BitOr: ("|", operator.or_),
     ast.BitXor: ("^", operator.xor), ast.LShift: ("<<", operator.lshift), ast.RShift: (">>", operator.rshift),
 }  # fmt: skip
+GENERATORS = ("Generator", "default_rng", "RandomState", "PCG64", "SeedSequence")
 METHODS: dict[type, str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
     ast.Pow: "pow", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor",
@@ -179,7 +180,7 @@ class Expressions(PlainStatements):
         return Bound(owner, name) if isinstance(owner, Seq) else self.constant(member)
 
     def attribute_of_constant(self, x: Any, name: str) -> Value:
-        if isinstance(x, types.ModuleType) and x.__name__ in ("random", "numpy.random") and name not in ("Generator",):
+        if isinstance(x, types.ModuleType) and x.__name__ in ("random", "numpy.random") and name not in GENERATORS:
             raise Cannot(
                 "draws from global random numbers, which a seed does not reach",
                 "Use self.np_random, which reset(seed=...) seeds.",

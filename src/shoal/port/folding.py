@@ -102,6 +102,9 @@ class Folding(Indexing):
         flat = self.flat(value)[:1] if not any(isinstance(n, Dyn) for n in self.shape(value)) else []
         first = flat[0].expr if flat else value.at(["0"] * len(value.shape))  # type: ignore[attr-defined]
         place = self.unique("place")
+        for n in self.shape(value):
+            if isinstance(n, Dyn):
+                self.emit(f"assert {n.expr} > 0")
         self.emit(f"{place} = 0")
 
         def step(total: str, x: Num, at: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import collections
 import copy
 import inspect
 import textwrap
@@ -236,6 +237,11 @@ def assigns(body: list[ast.stmt], target: ast.expr) -> bool:
         for s in body
         for n in ast.walk(s)
     )
+
+
+def loaded_names(node: ast.AST) -> collections.Counter[str]:
+    """How often each name is read."""
+    return collections.Counter(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
 
 
 def as_load(node: ast.expr) -> ast.expr:

@@ -303,7 +303,10 @@ class Indexing(Items):
             held = self.hold(value)
             owner.items[index] = self.items(held) if isinstance(index, slice) else held  # type: ignore[assignment]
             return
-        if owner.site is None or owner.site[0] != "column" or isinstance(index, slice):
+        if owner.site is None:
+            self.store_inside(owner, index, value)
+            return
+        if owner.site[0] != "column" or isinstance(index, slice):
             self.make_list_bounded(owner, fixed=True)
         _, name, layout = owner.site
         k = range(len(layout.items))[index]
@@ -312,6 +315,19 @@ class Indexing(Items):
             self.decisions.layouts["attribute", f"{name.removeprefix('s.')}_{k}"] = both
             raise Restart
         self.write(both, f"{name}_{k}", value)
+
+    def store_inside(self, owner: Seq, index: Any, value: Value) -> None:
+        """An item of a list that is itself an item of a list: where it is kept."""
+        places = owner.items[index] if isinstance(index, slice) else [owner.items[index]]
+        values = self.items(value) if isinstance(index, slice) else [value]
+        if len(places) != len(values):
+            raise Cannot("changes the length of a list inside a list", "Use an array of fixed size.")
+        for place, new in zip(places, [self.hold(self.simple(v)) for v in values], strict=True):
+            if not isinstance(place, Num) or self.is_stable(place.expr) or place.expr.startswith("p."):
+                raise Cannot("changes a list that is not kept anywhere", "Use an array of fixed size.")
+            if join(layout_of(place), layout_of(new)) != layout_of(place):
+                raise Cannot("gives an item of a list inside a list another type", "Give it one type from the start.")
+            self.write(layout_of(place), place.expr, new)
 
     def store_in_list(self, owner: Value, indices: list[Value], value: Value) -> None:
         if isinstance(owner, Seq):

@@ -323,21 +323,27 @@ class NumpyCalls(ListCalls):
     def np_roll(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         shift = named.get("shift", arguments[1] if len(arguments) > 1 else None)
         axis = named.get("axis", arguments[2] if len(arguments) > 2 else Const(None))
-        if isinstance(shift, Num) and len(self.shape(self.array(arguments[0]))) == 1:
-            return self.rolled(self.array(arguments[0]), shift)
+        if isinstance(shift, Num) and isinstance(axis, Const):
+            return self.rolled(self.array(arguments[0]), shift, axis.value)
         if not isinstance(shift, Const) or not isinstance(axis, Const):
-            raise Cannot("rolls an array by a number that varies", "Use an index that wraps around.")
+            raise Cannot("rolls an array by numbers that vary", "Use an index that wraps around.")
         return self.by_places(arguments, lambda places: np.roll(places, shift.value, axis.value))
 
-    def rolled(self, value: Value, shift: Num) -> Value:
-        """`np.roll` of a row by a number that varies."""
-        (n,), dtype = self.known(self.shape(value)), self.kind(value).dtype
-        held, base = self.hold(shift), self.scratch(dtype, (n,))
+    def rolled(self, value: Value, shift: Num, axis: int | None) -> Value:
+        """`np.roll` along one axis by a number that varies."""
+        shape, dtype = self.known(self.shape(value)), self.kind(value).dtype
+        if axis is None and len(shape) > 1:
+            raise Cannot("rolls an array of several axes by a number that varies", "Name the axis.")
+        which = (axis or 0) % len(shape)
+        held, base = self.hold(shift), self.scratch(dtype, shape)
         memory = self.to_memory(value) if isinstance(value, Cells) else value
-        self.loop(
-            (n,), lambda at: self.emit(f"{base}[({at[0]} + {held.expr}) % {n}] = {self.at(memory, at, (n,)).expr}")
-        )
-        return Mem(base, (n,), dtype, [(0, "0", 1)])
+
+        def move(at: list[str]) -> None:
+            to = [f"({k} + {held.expr}) % {shape[which]}" if a == which else k for a, k in enumerate(at)]
+            self.emit(f"{base}[{', '.join(to)}] = {self.at(memory, at, shape).expr}")
+
+        self.loop(shape, move)
+        return Mem(base, shape, dtype, [(k, "0", 1) for k in range(len(shape))])
 
     def np_flip(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         axis = named.get("axis", arguments[1] if len(arguments) > 1 else Const(None)).value  # type: ignore[attr-defined]

@@ -7,6 +7,7 @@ counted from the largest number of the attribute that they belong to.
 
 from __future__ import annotations
 
+import operator
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,9 +18,9 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from shoal.errors import KernelError
+from shoal.port import mt, pcg
 from shoal.port.lanes import PortedKernel
 from shoal.port.layouts import ObjL
-from shoal.port.pcg import FIELDS, words_of
 from shoal.port.refusal import Cannot, PortError
 from shoal.port.watch import actions_of, unwrap
 from shoal.port.writer import Source
@@ -67,7 +68,7 @@ class _Replay:
         self._source, self._tolerance = source, tolerance
         self._ulps = ULPS if source.inexact else 0
         self._envs = [make() for _ in range(LANES)]
-        self._twin = make()
+        self._twins = [make(), make()]
         self._bases = [unwrap(env)[0] for env in self._envs]
         self._layout: ObjL = source.layout
         self._batch = batch
@@ -85,7 +86,7 @@ class _Replay:
                 ended = self._step(t)
                 if ended.any():
                     seeds = [seed + 1000 for seed in seeds]
-                    self._reset(ended, seeds, seeded=t % 2 == 0)
+                    self._reset(ended, seeds, seeded=self._source.renewed or t % 2 == 0)
                 if time.thread_time() > deadline and t >= 50:
                     break
         self._batch.close()
@@ -93,9 +94,8 @@ class _Replay:
 
     def _same_twice(self, seed: int) -> None:
         """An environment whose episodes are not repeated by their seed cannot be compared with anything."""
-        first, second = self._envs[0], self._twin
         rows = []
-        for env in (first, second):
+        for env in self._twins:
             actions = actions_of(env.action_space, np.random.default_rng(7))
             out = [env.reset(seed=seed)[0]]
             for _ in range(60):
@@ -182,8 +182,9 @@ class _Replay:
                 found |= ObjL({name: item}, base).export(base, "")
             except Cannot as cannot:
                 raise PortError(f"{self._source.name}.{name} {cannot.reason}. {cannot.instead}") from None
-        if self._source.draws:
-            found |= words_of(base.np_random)
+        for stream, path in self._source.streams.items():
+            generator = operator.attrgetter(path)(base)
+            found |= pcg.words_of(generator) if stream == "pcg" else mt.words_of(generator)
         return found
 
     # ------------------------------------------------------------------ comparing
@@ -232,7 +233,7 @@ class _Replay:
         return bool(mask[lane]) if mask is not None else False
 
     def _told(self, column: str) -> str:
-        return "the random generator" if column in FIELDS else f"self.{column}"
+        return "the random generator" if column in pcg.FIELDS or column in mt.FIELDS else f"self.{column}"
 
     def _equal(
         self, lane: int, what: str, ours: np.ndarray, theirs: np.ndarray, scale: float = 0.0, noise: float = 0.0
@@ -281,10 +282,14 @@ class _Replay:
 
 
 def _within(name: str, column: np.ndarray, theirs: np.ndarray, state: dict[str, Any]) -> np.ndarray:
-    """A column of a list without what lies beyond the list's end, which means nothing."""
+    """A column without what means nothing: what lies beyond a list's end or is None."""
     for key, count in state.items():
-        stem = key.removesuffix("_len")
+        stem = key.removesuffix("_len").removesuffix("_none")
         if stem == key or name == key or not (name == stem or name.startswith(f"{stem}_")):
+            continue
+        if key.endswith("_none"):
+            absent = np.asarray(count)
+            column = np.where(absent.reshape(*absent.shape, *[1] * (column.ndim - absent.ndim)), theirs, column)
             continue
         lengths = np.asarray(count)
         inside = np.arange(column.shape[lengths.ndim]) < lengths[..., None]

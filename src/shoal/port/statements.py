@@ -19,12 +19,13 @@ from shoal.port.frames import (
     Loop,
     always_leaves,
     can_change,
+    loaded_names,
     match_as_if,
     returns_in_loop,
     same_value,
 )
 from shoal.port.joining import join, layout_of
-from shoal.port.layouts import OpaqueL
+from shoal.port.layouts import ConstL, ListL, ObjL, OpaqueL, RngL
 from shoal.port.refusal import Cannot, Obstacle, Refused, Restart
 from shoal.port.storing import Storing
 from shoal.port.values import (
@@ -214,6 +215,7 @@ class Statements(Storing):
             return (MAYBE if MAYBE in (status_then, status_other) else FALLS), False
         self.statement = site
         self.merge(before, (then, names_then), (other, names_other))
+        self.needed_later(node, before, (then, names_then), (other, names_other))
         self.variants = {k: v for k, v in variants_then.items() if variants_other.get(k) == v}
         self.write_if(test.expr, then, other)
         return (MAYBE if MAYBE in (status_then, status_other) else FALLS), False
@@ -270,6 +272,21 @@ class Statements(Storing):
                 lines += tail
             merged[name] = layout.read(base)
         self.frame.names = merged
+
+    def needed_later(self, node: ast.If, before: dict[str, Value], first: tuple, second: tuple) -> None:
+        """Names that only one way sets and that are read behind the branch: they begin as zeros."""
+        loads = loaded_names(self.frame.node)
+        loads.subtract(loaded_names(node))
+        for (lines, names), others in ((first, second[1]), (second, first[1])):
+            for name in [n for n in names if n not in others and n not in before and loads[n] > 0]:
+                layout = layout_of(names[name])
+                if isinstance(layout, ConstL | OpaqueL | RngL | ObjL | ListL) or isinstance(names[name], Const):
+                    continue
+                base = self.variable(name)
+                self.begin_with_zeros(layout, base)
+                with self.block() as tail:
+                    self.frame.names[name] = self.write(layout, base, names[name])
+                lines += tail
 
     def settle(self, before: dict[str, Value]) -> None:
         """Write what a block has changed into variables that are good whether it runs or not."""

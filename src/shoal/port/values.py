@@ -261,7 +261,10 @@ class Span(Value):
 
 @dataclass
 class Generator(Value):
-    """`self.np_random`."""
+    """`self.np_random`, or another generator at `path`; a RandomState if `legacy`."""
+
+    path: str = "np_random"
+    legacy: bool = False
 
 
 @dataclass
