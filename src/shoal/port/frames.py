@@ -244,6 +244,16 @@ def loaded_names(node: ast.AST) -> collections.Counter[str]:
     return collections.Counter(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
 
 
+def read_outside(function: ast.AST, name: str) -> bool:
+    """Whether a function reads a name outside the loops and comprehensions whose own name it is."""
+    if isinstance(function, ast.Name):
+        return function.id == name and isinstance(function.ctx, ast.Load)
+    generators = getattr(function, "generators", [function] if isinstance(function, ast.For) else [])
+    if any(isinstance(n, ast.Name) and n.id == name for g in generators for n in ast.walk(g.target)):
+        return False
+    return any(read_outside(child, name) for child in ast.iter_child_nodes(function))
+
+
 def as_load(node: ast.expr) -> ast.expr:
     if isinstance(node, ast.Name):
         return ast.Name(node.id, ast.Load())
@@ -258,6 +268,31 @@ def is_about_arguments(test: ast.expr) -> bool:
     return any(isinstance(n, ast.Attribute) and n.attr in ("contains", "action_space") for n in ast.walk(test)) or (
         isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "isinstance"
     )
+
+
+class _Note(ast.NodeTransformer):
+    """`break` of one loop, with a flag set before."""
+
+    def __init__(self, flag: str) -> None:
+        self._flag = flag
+
+    def visit_Break(self, node: ast.Break) -> Any:
+        return [ast.Assign([ast.Name(self._flag, ast.Store())], ast.Constant(True)), node]
+
+    def visit_For(self, node: ast.For) -> ast.AST:
+        return node
+
+    def visit_While(self, node: ast.While) -> ast.AST:
+        return node
+
+
+def without_else(loop: ast.For | ast.While, flag: str) -> list[ast.stmt]:
+    """A loop with `else` as one that notes whether it was left, and a branch behind it."""
+    made = copy.deepcopy(loop)
+    made.body, made.orelse = _Note(flag).visit(ast.Module(made.body, [])).body, []
+    begin = ast.Assign([ast.Name(flag, ast.Store())], ast.Constant(False))
+    end = ast.If(ast.UnaryOp(ast.Not(), ast.Name(flag, ast.Load())), loop.orelse, [])
+    return [ast.fix_missing_locations(ast.copy_location(s, loop)) for s in (begin, made, end)]
 
 
 class _Collect(ast.NodeTransformer):

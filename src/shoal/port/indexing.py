@@ -222,7 +222,7 @@ class Indexing(Items):
             self.store_in_dict(owner, self.value(slice_node), value)
             return
         indices = [self.index(part) for part in parts]
-        if len(indices) == 1 and isinstance(indices[0], Seq):
+        if len(indices) == 1 and isinstance(indices[0], Seq) and not indices[0].is_list:
             indices = list(indices[0].items)
         if len(indices) == 1 and isinstance(indices[0], Const) and isinstance(indices[0].value, tuple):
             indices = [Const(x) for x in indices[0].value]

@@ -23,6 +23,7 @@ from shoal.port.frames import (
     match_as_if,
     returns_in_loop,
     same_value,
+    without_else,
 )
 from shoal.port.joining import join, layout_of
 from shoal.port.layouts import ConstL, ListL, ObjL, OpaqueL, RngL
@@ -87,6 +88,9 @@ class Statements(Storing):
             try:
                 if self.site in self.decisions.split:
                     return self.both_ways(statement, rest)
+                if isinstance(statement, ast.For | ast.While) and statement.orelse:
+                    rest[:0] = without_else(statement, self.unique("broke"))
+                    continue
                 if isinstance(statement, ast.If):
                     status, taken = self.branch(statement, rest)
                     if taken:
