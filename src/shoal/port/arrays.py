@@ -112,15 +112,22 @@ class Arrays(Displays):
 
             self.loop((shape[0],), row)
             return target
-        if type(layout).__name__ == "ArrL":
-            wanted = dtype or layout.dtype
-            base = self.scratch(wanted, (value.cap, *layout.shape))
-            rows: Any = value.cap if value.fixed else Dyn(self.temporary(value.length), value.cap)
-            axes: list[Any] = [(k, "0", 1) for k in range(1 + len(layout.shape))]
-            target = Mem(base, (rows, *layout.shape), wanted, axes)
-            self.loop((rows,), lambda at: self.store_array(self.element(target, at), self.item(value, at[0])))
-            return target
+        if type(layout).__name__ in ("ArrL", "ListL"):
+            return self.array_of_rows(value, dtype)
         raise Cannot("makes an array of a list of such items")
+
+    def array_of_rows(self, value: Lst, dtype: np.dtype | None) -> Value:
+        """An array of a list of arrays or lists."""
+        with self.block():
+            row = self.array(self.item(value, "0"), dtype)
+            inner, wanted = self.known(self.shape(row)), self.kind(row).dtype
+        rows: Any = value.cap if value.fixed else Dyn(self.temporary(value.length), value.cap)
+        axes: list[Any] = [(k, "0", 1) for k in range(1 + len(inner))]
+        target = Mem(self.scratch(wanted, (value.cap, *inner)), (rows, *inner), wanted, axes)
+        self.loop(
+            (rows,), lambda at: self.store_array(self.element(target, at), self.array(self.item(value, at[0]), dtype))
+        )
+        return target
 
     def shape(self, value: Value) -> Shape:
         if isinstance(value, Const):

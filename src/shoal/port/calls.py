@@ -14,6 +14,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from shoal.port.expressions import GENERATORS
 from shoal.port.folding import Folding
 from shoal.port.frames import as_column
 from shoal.port.joining import join, layout_of
@@ -31,6 +32,7 @@ from shoal.port.values import (
 )
 
 TELLING = {"warn", "warning", "info", "debug", "error", "print", "log", "exception"}
+RANDOM = ("numpy.random", "gymnasium.utils.seeding")
 DRAWING = {"render", "_render", "render_frame", "_render_frame", "_render_gui", "_render_text"}
 LIST_CAP = 64
 MATH_INEXACT = {"sin", "cos", "tan", "exp", "log", "tanh", "sinh", "cosh", "asin", "acos", "atan", "atan2", "log2",
@@ -74,7 +76,7 @@ class Calls(Folding):
             cls = next((c for c in owner.__mro__ if function.name in vars(c)), owner) if owner else None
             return self.call_function(function.function, [receiver, *arguments], named, owner=cls)
         if isinstance(receiver, Generator):
-            return self.draw(function.name, arguments, named)
+            return self.draw(receiver, function.name, arguments, named)
         return self.method(receiver, function.name, arguments, named)
 
     def call_one_of(self, family: Fam, arguments: list[Value], named: dict[str, Value]) -> Value:
@@ -86,6 +88,7 @@ class Calls(Folding):
                 results.append((lines, self.call(Const(option), held, named)))
         layout = functools.reduce(join, [layout_of(value) for _, value in results])
         base = self.unique("called")
+        self.begin_with_zeros(layout, base)
         for k, (lines, value) in enumerate(results):
             with self.block() as tail:
                 if not (isinstance(value, Const) and value.value is None):
@@ -100,12 +103,17 @@ class Calls(Folding):
             return self.call_constant(function.func, [*map(Const, function.args), *arguments], {**kept, **named})
         if isinstance(function, types.MethodType):
             receiver = function.__self__
+            if receiver is self.layout.example:
+                env = Obj(self.layout, "s.")
+                return self.call(self.attribute(env, function.__name__), arguments, named)
             if isinstance(receiver, gym.Space):
                 return self.space_method(receiver, function.__name__, arguments)
             if plain and isinstance(receiver, str | bytes | tuple | list | dict | set | np.ndarray):
                 return Const(function(*[a.value for a in arguments]))  # type: ignore[attr-defined]
             return self.call_function(function.__func__, [Const(receiver), *arguments], named)
         name = getattr(function, "__name__", "")
+        if name in (*GENERATORS, "np_random") and getattr(function, "__module__", "").startswith(RANDOM):
+            return self.new_generator(name, arguments)
         if isinstance(function, type) and function in TYPES:
             return getattr(self, f"make_{function.__name__}")(arguments, named)
         is_builtin = isinstance(function, types.BuiltinFunctionType) and function.__module__ == "builtins"
@@ -205,7 +213,9 @@ class Calls(Folding):
         if not known:
             return None
         both = functools.reduce(join, known)
-        return ObjL({a: self.decisions.layouts.get(("made", cls, a), i) for a, i in both.attributes.items()}, both.example)
+        return ObjL(
+            {a: self.decisions.layouts.get(("made", cls, a), i) for a, i in both.attributes.items()}, both.example
+        )
 
     def construct_helper(self, cls: type, layout: Any, arguments: list[Value], named: dict[str, Value]) -> Value:
         base = self.unique(cls.__name__.lower())

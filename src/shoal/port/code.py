@@ -6,7 +6,7 @@ import contextlib
 import keyword
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -35,7 +35,7 @@ from shoal.port.values import (
 )
 
 V = TypeVar("V", bound=Value)
-RESERVED = {"s", "p", "rng", "action", "out", "np", "math", "gym", "scratch", "record", "pcg"}
+RESERVED = {"s", "p", "rng", "action", "out", "np", "math", "gym", "scratch", "record", "pcg", "mt"}
 TYPE_NAMES = {"b": "b1", "i": "i{}", "u": "u{}", "f": "f{}"}
 
 
@@ -73,6 +73,8 @@ class Code:
         """Variables that are never below zero."""
         self.at_most: dict[str, int] = {}
         """Variables that count something: no more than so many."""
+        self.in_rows = True
+        """Whether what is summed lies side by side in memory, where NumPy sums in pairs."""
         self.notes: dict[str, None] = {}
         self.inexact: dict[str, None] = {}
         self.depth = 0
@@ -120,7 +122,7 @@ class Code:
         self._temporaries += 1
         name = f"{stem}{self._temporaries}"
         self.stable.add(name)
-        if expr in self.natural or expr.startswith(("pcg.below(", "pcg.up_to(")):
+        if expr in self.natural or expr.startswith(("pcg.below(", "pcg.up_to(", "mt.below(", "mt.up_to(")):
             self.natural.add(name)
         self.emit(f"{name} = {expr}")
         return name
@@ -235,7 +237,7 @@ class Code:
                 return Either(test, held, Num(held.expr, value.second.kind))
             return Either(test, self.hold(value.first), self.hold(value.second))
         if isinstance(value, Fam):
-            return value if self.is_stable(value.index) else Fam(value.options, self.temporary(value.index))
+            return value if self.is_stable(value.index) else replace(value, index=self.temporary(value.index))
         if isinstance(value, Seq) and not value.is_list:
             return Seq([self.hold(item) for item in value.items], named=value.named)
         if isinstance(value, Maybe):

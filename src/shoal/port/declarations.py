@@ -124,6 +124,7 @@ def _dtype_name(dtype: Any) -> str:
 
 
 def _bound(array: np.ndarray) -> str:
+    array = array.astype(np.int8) if array.dtype == np.bool_ else array  # a Box takes no bools as bounds
     first = array.reshape(-1)[0]
     if (array == first).all():
         return literal(first).replace("math.inf", "np.inf")

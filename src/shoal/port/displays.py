@@ -8,13 +8,12 @@ from typing import Any
 
 import gymnasium as gym
 
-from shoal.port.frames import Frame, Walk, definition_of
+from shoal.port.frames import Frame, Walk, as_list_maker, definition_of
 from shoal.port.joining import join, layout_of
-from shoal.port.layouts import ListL, NumL
+from shoal.port.layouts import ListL
 from shoal.port.refusal import Cannot
 from shoal.port.truths import Truths
 from shoal.port.values import (
-    PY_INT,
     Const,
     DictV,
     Dyn,
@@ -116,10 +115,13 @@ class Displays(Truths):
         outer = dict(self.frame.names)
         site = self.site
         try:
-            if site not in self.decisions.lists:
+            _, fixed = self.decisions.lists.get(site, (0, True))
+            if fixed:
                 rows: list[Value] = []
                 if self.turns_of(node.generators, element, rows):
-                    return Seq(rows, True, site, self.depth)
+                    self.site = site
+                    made = Seq(rows, True, site, self.depth)
+                    return self.bounded(made) if site in self.decisions.lists else made
             return self.growing(node, element)
         finally:
             self.frame.names = {**self.frame.names, **outer}
@@ -264,6 +266,8 @@ class Displays(Truths):
         for argument in sorted(assigned & held.keys()):
             self.assign_name(argument, held[argument])
         self.frame = before  # type: ignore[assignment]
+        if any(isinstance(n, ast.Yield | ast.YieldFrom) for n in ast.walk(node)):
+            frame.node = as_list_maker(node)
         if isinstance(node, ast.Lambda):
             body = ast.copy_location(ast.Return(node.body), node)
             frame.node = ast.copy_location(ast.FunctionDef(name, node.args, [body], [], None), node)

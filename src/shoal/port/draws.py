@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +21,7 @@ from shoal.port.values import (
     Cells,
     Const,
     Dyn,
+    Generator,
     Kind,
     Lst,
     Mem,
@@ -29,18 +31,41 @@ from shoal.port.values import (
     as_float,
 )
 
+LEGACY = "Use rand, randint, random_sample, uniform, normal, choice, permutation or shuffle."
 WAY_OUT = "Use random, uniform, integers, normal, choice, exponential, poisson, binomial, permutation or shuffle."
 
 
 class Draws(NumpyReductions):
     """How random numbers are followed."""
 
-    def draw(self, name: str, arguments: list[Value], named: dict[str, Value]) -> Value:
-        self.draws = True
-        method = getattr(self, f"draw_{name}", None)
+    def draw(self, generator: Generator, name: str, arguments: list[Value], named: dict[str, Value]) -> Value:
+        self.take_stream(generator)
+        arguments, named = [self.simple(a) for a in arguments], {k: self.simple(v) for k, v in named.items()}
+        method = getattr(self, f"{'legacy' if generator.legacy else 'draw'}_{name}", None)
         if method is None:
-            raise Cannot(f"draws with .{name}(), which has no translation", WAY_OUT)
-        return method([self.simple(a) for a in arguments], {k: self.simple(v) for k, v in named.items()})
+            raise Cannot(f"draws with .{name}(), which has no translation", LEGACY if generator.legacy else WAY_OUT)
+        return method(arguments, named)
+
+    def take_stream(self, generator: Generator) -> None:
+        """All numbers of one kind must come from one generator."""
+        self.stream = "mt" if generator.legacy else "pcg"
+        known = self.streams.get(self.stream)
+        if known is not None and known != generator.path:
+            both = [operator.attrgetter(path)(self.layout.example) for path in (known, generator.path)]
+            if both[0] is not both[1]:
+                raise Cannot(
+                    f"draws from {generator.path} where {known} is drawn from elsewhere", "Draw all from self.np_random."
+                )
+            return
+        self.streams[self.stream] = generator.path
+
+    def new_generator(self, name: str, arguments: list[Value]) -> Value:
+        """`default_rng(seed)` and the like in `reset`: lanes that go on without a seed go on with their stream."""
+        seed = self.simple(arguments[0]) if arguments else Const(None)
+        if not (isinstance(seed, Generator) or (isinstance(seed, Const) and seed.value is None)):
+            raise Cannot("makes a generator with a seed of its own", "Use self.np_random, which reset(seed=...) seeds.")
+        self.renewed = True
+        return Seq([Generator(), Const(None)]) if name == "np_random" else Generator("", name == "RandomState")
 
     def given(
         self, arguments: list[Value], named: dict[str, Value], names: list[str], defaults: list[Any]
@@ -110,7 +135,7 @@ class Draws(NumpyReductions):
 
     def draw_random(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         (size,) = self.given(arguments, named, ["size"], [None])
-        return self.many(size, PY_FLOAT if self.is_none(size) else NP_FLOAT, lambda at: "pcg.random(s)")
+        return self.many(size, PY_FLOAT if self.is_none(size) else NP_FLOAT, lambda at: f"{self.stream}.random(s)")
 
     def is_none(self, size: Value) -> bool:
         return isinstance(size, Const) and size.value is None
@@ -121,7 +146,7 @@ class Draws(NumpyReductions):
         a, b = self.parameter(low), self.parameter(high)
         single = self.is_none(size) and not self.shape(low) and not self.shape(high)
         return self.many(
-            size, PY_FLOAT if single else NP_FLOAT, lambda at: f"pcg.uniform(s, {a(at)}, {b(at)})", [low, high]
+            size, PY_FLOAT if single else NP_FLOAT, lambda at: f"{self.stream}.uniform(s, {a(at)}, {b(at)})", [low, high]
         )
 
     def draw_normal(self, arguments: list[Value], named: dict[str, Value]) -> Value:
@@ -131,7 +156,7 @@ class Draws(NumpyReductions):
         self.inexact["exp and log of rare normal numbers"] = None
         single = self.is_none(size) and not self.shape(mean) and not self.shape(deviation)
         return self.many(
-            size, PY_FLOAT if single else NP_FLOAT, lambda at: f"pcg.normal(s, {a(at)}, {b(at)})", [mean, deviation]
+            size, PY_FLOAT if single else NP_FLOAT, lambda at: f"{self.stream}.normal(s, {a(at)}, {b(at)})", [mean, deviation]
         )
 
     def draw_standard_normal(self, arguments: list[Value], named: dict[str, Value]) -> Value:
@@ -139,7 +164,7 @@ class Draws(NumpyReductions):
         if not self.is_none(dtype) and np.dtype(dtype.value) == F32:  # type: ignore[attr-defined]
             raise Cannot("draws normal numbers as float32", "Draw float64 and convert with .astype(np.float32).")
         self.inexact["exp and log of rare normal numbers"] = None
-        return self.many(size, PY_FLOAT if self.is_none(size) else NP_FLOAT, lambda at: "pcg.standard_normal(s)")
+        return self.many(size, PY_FLOAT if self.is_none(size) else NP_FLOAT, lambda at: f"{self.stream}.standard_normal(s)")
 
     def draw_exponential(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         scale, size = self.given(arguments, named, ["scale", "size"], [1.0, None])
@@ -147,22 +172,32 @@ class Draws(NumpyReductions):
         self.inexact["exp and log of rare exponential numbers"] = None
         single = self.is_none(size) and not self.shape(scale)
         return self.many(
-            size, PY_FLOAT if single else NP_FLOAT, lambda at: f"{a(at)} * pcg.standard_exponential(s)", [scale]
+            size, PY_FLOAT if single else NP_FLOAT, lambda at: f"{a(at)} * {self.stream}.standard_exponential(s)", [scale]
         )
+
+    def draw_lognormal(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        mean, sigma, size = self.given(arguments, named, ["mean", "sigma", "size"], [0.0, 1.0, None])
+        normal = self.draw_normal([mean, sigma, size], {})
+        drawn = self.numpy_call("exp", [normal], {})
+        return Num(drawn.expr, PY_FLOAT) if isinstance(drawn, Num) else drawn
+
+    def draw_standard_exponential(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        (size,) = self.given(arguments, named, ["size"], [None])
+        return self.draw_exponential([Const(1.0), size], {})
 
     def draw_poisson(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         mean, size = self.given(arguments, named, ["lam", "size"], [1.0, None])
         mean = self.array(mean) if isinstance(mean, Seq | Lst) else mean
         a = self.parameter(mean)
         single = self.is_none(size) and not self.shape(mean)
-        return self.many(size, PY_INT if single else NP_INT, lambda at: f"pcg.poisson(s, {a(at)})", [mean])
+        return self.many(size, PY_INT if single else NP_INT, lambda at: f"{self.stream}.poisson(s, {a(at)})", [mean])
 
     def draw_binomial(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         n, p, size = self.given(arguments, named, ["n", "p", "size"], [1, 0.5, None])
         a, b = self.parameter(n), self.parameter(p)
         single = self.is_none(size) and not self.shape(n) and not self.shape(p)
         return self.many(
-            size, PY_INT if single else NP_INT, lambda at: f"pcg.binomial(s, int({a(at)}), {b(at)})", [n, p]
+            size, PY_INT if single else NP_INT, lambda at: f"{self.stream}.binomial(s, int({a(at)}), {b(at)})", [n, p]
         )
 
     def draw_integers(self, arguments: list[Value], named: dict[str, Value]) -> Value:
@@ -173,17 +208,30 @@ class Draws(NumpyReductions):
             raise Cannot(f"draws integers as {wanted}", "Draw np.int64, which is the default.")
         if self.is_none(high):
             low, high = Const(0), low
-        if any(self.shape(v) for v in (low, high)) or isinstance(low, Seq | Lst) or isinstance(high, Seq | Lst):
-            raise Cannot("draws integers between arrays of bounds", "Draw them one by one.")
+        if any(self.shape(v) or isinstance(v, Seq | Lst) or np.ndim(getattr(v, "value", 0)) for v in (low, high)):
+            return self.integers_between(self.array(low), self.array(high), size, endpoint)
         a, b = self.hold(self.number(low)), self.hold(self.number(high))
         more = 1 if isinstance(endpoint, Const) and endpoint.value else 0
         texts = [f"int({n.expr})" if not n.kind.is_whole else n.expr for n in (a, b)]
         count = texts[1] if texts[0] == "0" and not more else f"{texts[1]} - {texts[0]}" + (" + 1" if more else "")
         if all(isinstance(v, Const) for v in (low, high)):
             count = str(int(high.value) - int(low.value) + more)  # type: ignore[attr-defined]
-        text = f"pcg.below(s, {count})" if texts[0] == "0" else f"{texts[0]} + pcg.below(s, {count})"
+        text = f"{self.stream}.below(s, {count})" if texts[0] == "0" else f"{texts[0]} + {self.stream}.below(s, {count})"
         plain = self.is_none(size) and wanted == INT
         return self.many(size, NP_INT if plain else Kind(wanted), lambda at: text)
+
+    def integers_between(self, low: Value, high: Value, size: Value, endpoint: Value) -> Value:
+        """Whole numbers between bounds of which there is one pair for each."""
+        more = " + 1" if isinstance(endpoint, Const) and endpoint.value else ""
+        bounds = [v for v in (low, high) if self.shape(v)]
+        if not self.is_none(size) or len(self.known(self.broadcast([low, high]))) != 1:
+            raise Cannot("draws integers between several axes of bounds", "Draw them row by row.")
+
+        def one(a: Num, b: Num) -> Num:
+            first, last = self.hold(a), self.hold(b)
+            return Num(self.temporary(f"{first.expr} + {self.stream}.below(s, {last.expr} - {first.expr}{more})"), NP_INT)
+
+        return self.elementwise(one, [low, high]) if bounds else one(self.number(low), self.number(high))
 
     # ------------------------------------------------------------------ choosing
 
@@ -197,10 +245,10 @@ class Draws(NumpyReductions):
                 raise Cannot("chooses without return by weights", "Choose one at a time.")
             return self.weighted_choice(p, size, pick)
         if self.is_none(size):
-            return pick(self.temporary(f"pcg.below(s, {count})"))
+            return pick(self.temporary(f"{self.stream}.below(s, {count})"))
         shape = self.sizes(size)
         if with_return:
-            places = self.many(size, NP_INT, lambda at: f"pcg.below(s, {count})")
+            places = self.many(size, NP_INT, lambda at: f"{self.stream}.below(s, {count})")
         else:
             if len(shape) != 1 or not isinstance(shuffle, Const) or not shuffle.value:
                 raise Cannot("chooses without return into several axes", "Choose into one.")
@@ -256,8 +304,9 @@ class Draws(NumpyReductions):
             last = self.hold(self.subscript(weights, [Const(-1)]))
             cumulated = self.binary(ast.Div(), weights, last)
         if not self.is_none(size):
-            raise Cannot("chooses several by weights", "Choose one at a time.")
-        draw = Num(self.temporary("pcg.random(s)"), PY_FLOAT)
+            draws = self.many(size, NP_FLOAT, lambda at: f"{self.stream}.random(s)")
+            return self.picked(self.np_searchsorted([cumulated, draws], {"side": Const("right")}), pick)
+        draw = Num(self.temporary(f"{self.stream}.random(s)"), PY_FLOAT)
         place = self.np_searchsorted([cumulated, draw], {"side": Const("right")})
         return pick(self.temporary(self.number(place).expr))
 
@@ -279,8 +328,9 @@ class Draws(NumpyReductions):
         self.shuffle_memory(target, "pcg.below(s, {} + 1)")
         return target
 
-    def shuffle_memory(self, target: Mem, draw: str = "pcg.up_to(s, {})") -> None:
+    def shuffle_memory(self, target: Mem, draw: str = "") -> None:
         """From the last to the second, each changes places with one up to itself."""
+        draw = draw or self.stream + ".up_to(s, {})"
         i, j, held, n = self.unique("i"), self.unique("j"), self.unique("held"), target.shape[0]
         count = n.expr if isinstance(n, Dyn) else n
         self.lines += [
@@ -301,7 +351,7 @@ class Draws(NumpyReductions):
         if isinstance(value, Cells):
             self.as_memory(value)
         if isinstance(value, Seq) and value.is_list:
-            self.make_list_bounded(value)
+            self.make_list_bounded(value, fixed=True)
         if not isinstance(value, Mem) or len(value.shape) != 1:
             raise Cannot(
                 "shuffles something that is not a list or array of numbers", "Shuffle indices: permutation(n)."
@@ -324,3 +374,42 @@ class Draws(NumpyReductions):
         self.store_array(target, array)
         self.shuffle_memory(target)
         return target
+
+    # ------------------------------------------------------------------ RandomState
+
+    def legacy_random_sample(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        return self.draw_random(arguments, named)
+
+    legacy_random = legacy_random_sample
+
+    def legacy_rand(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        return self.draw_random([Const(tuple(n for a in arguments for n in self.sizes(a)))] if arguments else [], {})
+
+    def legacy_uniform(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        return self.draw_uniform(arguments, named)
+
+    def legacy_randint(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        drawn = self.draw_integers(arguments, named)
+        return Num(drawn.expr, PY_INT) if isinstance(drawn, Num) and "dtype" not in named else drawn
+
+    def legacy_normal(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        return self.draw_normal(arguments, named)
+
+    def legacy_standard_normal(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        return self.draw_standard_normal(arguments, named)
+
+    def legacy_randn(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        sizes = [Const(tuple(n for a in arguments for n in self.sizes(a)))] if arguments else []
+        return self.draw_standard_normal(list(sizes), {})
+
+    def legacy_choice(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        (replaces,) = self.given(arguments[2:3], {k: v for k, v in named.items() if k == "replace"}, ["replace"], [True])
+        if not (isinstance(replaces, Const) and replaces.value):
+            raise Cannot("chooses without return from a RandomState", "Take the first of permutation(n).")
+        return self.draw_choice(arguments, named)
+
+    def legacy_shuffle(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        return self.draw_shuffle(arguments, named)
+
+    def legacy_permutation(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        return self.draw_permutation(arguments, named)

@@ -55,6 +55,7 @@ OPERATORS: dict[type, tuple[str, Callable[[Any, Any], Any]]] = {
     ast.Pow: ("**", operator.pow), ast.BitAnd: ("&", operator.and_), ast.BitOr: ("|", operator.or_),
     ast.BitXor: ("^", operator.xor), ast.LShift: ("<<", operator.lshift), ast.RShift: (">>", operator.rshift),
 }  # fmt: skip
+GENERATORS = ("Generator", "default_rng", "RandomState", "PCG64", "SeedSequence")
 METHODS: dict[type, str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
     ast.Pow: "pow", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor",
@@ -179,7 +180,7 @@ class Expressions(PlainStatements):
         return Bound(owner, name) if isinstance(owner, Seq) else self.constant(member)
 
     def attribute_of_constant(self, x: Any, name: str) -> Value:
-        if isinstance(x, types.ModuleType) and x.__name__ in ("random", "numpy.random") and name not in ("Generator",):
+        if isinstance(x, types.ModuleType) and x.__name__ in ("random", "numpy.random") and name not in GENERATORS:
             raise Cannot(
                 "draws from global random numbers, which a seed does not reach",
                 "Use self.np_random, which reset(seed=...) seeds.",
@@ -230,6 +231,10 @@ class Expressions(PlainStatements):
             return self.operate_either(op, left, right)
         if is_array(left) or is_array(right):
             return self.elementwise(lambda a, b: self.operate(op, a, b, True), [left, right])
+        if isinstance(op, ast.Add):
+            text = self.joined_text(left, right)
+            if text is not None:
+                return text
         method = self.operator_method(op, left, right)
         if method is not None:
             return method
@@ -245,6 +250,17 @@ class Expressions(PlainStatements):
                     f"uses something that {side.why}", "Keep one type and one shape in each variable and attribute."
                 )
         return self.operate(op, self.number(left), self.number(right), False)
+
+    def joined_text(self, left: Value, right: Value) -> Fam | None:
+        """`a + b` of strings of which each is one of some."""
+        sides = [v.options if isinstance(v, Fam) else [v.value] if isinstance(v, Const) else [] for v in (left, right)]
+        if not all(side and all(isinstance(x, str) for x in side) for side in sides):
+            return None
+        if len(sides[0]) * len(sides[1]) > 1000:
+            raise Cannot("puts together text of which there is too much", "Keep numbers in place of text.")
+        first, second = (v.index if isinstance(v, Fam) else "0" for v in (left, right))
+        index = self.temporary(f"({first}) * {len(sides[1])} + {second}")
+        return Fam([a + b for a in sides[0] for b in sides[1]], index, made=True)
 
     def operate_either(self, op: ast.operator, left: Value, right: Value) -> Value:
         """The operation for both types that a number can have."""

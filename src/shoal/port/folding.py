@@ -71,6 +71,8 @@ class Folding(Indexing):
                 self.inexact["sums of arrays whose length varies"] = None
             return self.fold(value, "0.0", kind, lambda t, x, _: [f"{t} = {rounded(f'{t} + {x.expr}', kind)}"])
         count = int(np.prod(self.shape(value)))
+        if count >= 8 and not self.in_rows:
+            return self.fold(value, "0.0", kind, lambda t, x, _: [f"{t} = {rounded(f'{t} + {x.expr}', kind)}"])
         if count < 8:
             texts = [n.expr for n in self.flat(value)]
             total = texts[0] if texts else "0.0"
@@ -100,6 +102,9 @@ class Folding(Indexing):
         flat = self.flat(value)[:1] if not any(isinstance(n, Dyn) for n in self.shape(value)) else []
         first = flat[0].expr if flat else value.at(["0"] * len(value.shape))  # type: ignore[attr-defined]
         place = self.unique("place")
+        for n in self.shape(value):
+            if isinstance(n, Dyn):
+                self.emit(f"assert {n.expr} > 0")
         self.emit(f"{place} = 0")
 
         def step(total: str, x: Num, at: str) -> list[str]:

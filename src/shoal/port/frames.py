@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import collections
+import copy
 import inspect
 import textwrap
 import types
@@ -103,6 +105,8 @@ def can_change(value: Value) -> bool:
         return value.base.startswith("s.") and value.writable
     if isinstance(value, Cells):
         return value.owned and value.exprs[0].startswith("s.")
+    if isinstance(value, Seq):
+        return value.is_list and value.site is not None and value.site[0] == "column"
     return isinstance(value, Lst | Obj) and str(value.base).startswith("s.")
 
 
@@ -235,6 +239,21 @@ def assigns(body: list[ast.stmt], target: ast.expr) -> bool:
     )
 
 
+def loaded_names(node: ast.AST) -> collections.Counter[str]:
+    """How often each name is read."""
+    return collections.Counter(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+
+
+def read_outside(function: ast.AST, name: str) -> bool:
+    """Whether a function reads a name outside the loops and comprehensions whose own name it is."""
+    if isinstance(function, ast.Name):
+        return function.id == name and isinstance(function.ctx, ast.Load)
+    generators = getattr(function, "generators", [function] if isinstance(function, ast.For) else [])
+    if any(isinstance(n, ast.Name) and n.id == name for g in generators for n in ast.walk(g.target)):
+        return False
+    return any(read_outside(child, name) for child in ast.iter_child_nodes(function))
+
+
 def as_load(node: ast.expr) -> ast.expr:
     if isinstance(node, ast.Name):
         return ast.Name(node.id, ast.Load())
@@ -249,6 +268,56 @@ def is_about_arguments(test: ast.expr) -> bool:
     return any(isinstance(n, ast.Attribute) and n.attr in ("contains", "action_space") for n in ast.walk(test)) or (
         isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "isinstance"
     )
+
+
+class _Note(ast.NodeTransformer):
+    """`break` of one loop, with a flag set before."""
+
+    def __init__(self, flag: str) -> None:
+        self._flag = flag
+
+    def visit_Break(self, node: ast.Break) -> Any:
+        return [ast.Assign([ast.Name(self._flag, ast.Store())], ast.Constant(True)), node]
+
+    def visit_For(self, node: ast.For) -> ast.AST:
+        return node
+
+    def visit_While(self, node: ast.While) -> ast.AST:
+        return node
+
+
+def without_else(loop: ast.For | ast.While, flag: str) -> list[ast.stmt]:
+    """A loop with `else` as one that notes whether it was left, and a branch behind it."""
+    made = copy.deepcopy(loop)
+    made.body, made.orelse = _Note(flag).visit(ast.Module(made.body, [])).body, []
+    begin = ast.Assign([ast.Name(flag, ast.Store())], ast.Constant(False))
+    end = ast.If(ast.UnaryOp(ast.Not(), ast.Name(flag, ast.Load())), loop.orelse, [])
+    return [ast.fix_missing_locations(ast.copy_location(s, loop)) for s in (begin, made, end)]
+
+
+class _Collect(ast.NodeTransformer):
+    """`yield x` as an append to a list."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST:
+        if not isinstance(node.value, ast.Yield | ast.YieldFrom):
+            return node
+        method = "append" if isinstance(node.value, ast.Yield) else "extend"
+        item = node.value.value or ast.Constant(None)
+        return ast.Expr(ast.Call(ast.Attribute(ast.Name("yielded", ast.Load()), method, ast.Load()), [item], []))
+
+    def visit_Return(self, node: ast.Return) -> ast.AST:
+        return ast.Return(ast.Name("yielded", ast.Load()))
+
+
+def as_list_maker(node: ast.FunctionDef) -> ast.FunctionDef:
+    """A generator function as one that returns all that it yields in a list."""
+    made = copy.deepcopy(node)
+    body = [_Collect().visit(statement) for statement in made.body]
+    empty = ast.Assign([ast.Name("yielded", ast.Store())], ast.List([], ast.Load()))
+    made.body = [empty, *body, ast.Return(ast.Name("yielded", ast.Load()))]
+    for statement in made.body:
+        ast.fix_missing_locations(ast.copy_location(statement, node.body[0]))
+    return made
 
 
 def definition_of(function: types.FunctionType) -> tuple[Any, str]:

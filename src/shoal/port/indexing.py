@@ -22,6 +22,7 @@ from shoal.port.values import (
     Maybe,
     Mem,
     Num,
+    Obj,
     Seq,
     Span,
     Value,
@@ -35,6 +36,8 @@ class Indexing(Items):
         if self.is_fancy(indices):
             return self.fancy_item(owner, indices)
         view = self.view(owner, indices)
+        if any(isinstance(i, Const) and i.value is None for i in indices):
+            return self.with_new_axes(view, self.spread(indices, len(owner.shape)))
         if isinstance(view, Mem) and not view.shape:
             return Num(view.at([]), Kind(view.dtype))
         if isinstance(view, Cells) and not view.shape:
@@ -43,7 +46,8 @@ class Indexing(Items):
 
     def view(self, owner: Cells | Mem, indices: list[Value]) -> Cells | Mem:
         """The part of an array that these indices name, without a copy."""
-        indices = self.spread(indices, len(owner.shape))
+        spread = self.spread(indices, len(owner.shape))
+        indices = [i for i in spread if not (isinstance(i, Const) and i.value is None)]
         if isinstance(owner, Cells):
             if not all(isinstance(i, Const) for i in indices):
                 self.as_memory(owner)
@@ -59,13 +63,28 @@ class Indexing(Items):
     def spread(self, indices: list[Value], rank: int) -> list[Value]:
         """`...` as the slices that it stands for."""
         full: Value = Const(slice(None))
-        named = [not (isinstance(i, Const) and (i.value is Ellipsis or i.value is None)) for i in indices]
-        if any(isinstance(i, Const) and i.value is None for i in indices):
-            raise Cannot("adds an axis with None", "Use reshape.")
-        if all(named):
+        dots = [isinstance(i, Const) and i.value is Ellipsis for i in indices]
+        if not any(dots):
             return indices
-        at = named.index(False)
-        return [*indices[:at], *[full] * (rank - sum(named)), *indices[at + 1 :]]
+        taken = sum(not (isinstance(i, Const) and (i.value is Ellipsis or i.value is None)) for i in indices)
+        at = dots.index(True)
+        return [*indices[:at], *[full] * (rank - taken), *indices[at + 1 :]]
+
+    def with_new_axes(self, view: Cells | Mem, indices: list[Value]) -> Value:
+        """`a[:, None]`: axes of one element where None stands."""
+        shape, moved, left = [], [], list(view.shape)
+        for index in indices:
+            if isinstance(index, Const) and index.value is None:
+                shape.append(1)
+            elif isinstance(index, Span) or (isinstance(index, Const) and isinstance(index.value, slice)):
+                moved.append(len(shape))
+                shape.append(left.pop(0))
+        moved += range(len(shape), len(shape) + len(left))
+        full = (*shape, *left)
+        if isinstance(view, Cells):
+            return Cells(full, view.dtype, view.exprs, view.owned, view.site)
+        axes = [a if isinstance(a, str) else (moved[a[0]], a[1], a[2]) for a in view.axes]
+        return Mem(view.base, full, view.dtype, axes, view.writable)
 
     def memory_view(self, owner: Mem, indices: list[Value]) -> Mem:
         if len(indices) > len(owner.shape):
@@ -203,7 +222,7 @@ class Indexing(Items):
             self.store_in_dict(owner, self.value(slice_node), value)
             return
         indices = [self.index(part) for part in parts]
-        if len(indices) == 1 and isinstance(indices[0], Seq):
+        if len(indices) == 1 and isinstance(indices[0], Seq) and not indices[0].is_list:
             indices = list(indices[0].items)
         if len(indices) == 1 and isinstance(indices[0], Const) and isinstance(indices[0].value, tuple):
             indices = [Const(x) for x in indices[0].value]
@@ -212,6 +231,9 @@ class Indexing(Items):
             return
         if isinstance(owner, Lst | Seq):
             self.store_in_list(owner, indices, value)
+            return
+        if isinstance(owner, Obj):
+            self.call(self.attribute(owner, "__setitem__"), [self.key_of(indices), value], {})
             return
         if isinstance(owner, Const):
             raise Cannot("writes to a table that never changed while it was watched", "Copy it first.")
@@ -281,7 +303,10 @@ class Indexing(Items):
             held = self.hold(value)
             owner.items[index] = self.items(held) if isinstance(index, slice) else held  # type: ignore[assignment]
             return
-        if owner.site is None or owner.site[0] != "column" or isinstance(index, slice):
+        if owner.site is None:
+            self.store_inside(owner, index, value)
+            return
+        if owner.site[0] != "column" or isinstance(index, slice):
             self.make_list_bounded(owner, fixed=True)
         _, name, layout = owner.site
         k = range(len(layout.items))[index]
@@ -290,6 +315,19 @@ class Indexing(Items):
             self.decisions.layouts["attribute", f"{name.removeprefix('s.')}_{k}"] = both
             raise Restart
         self.write(both, f"{name}_{k}", value)
+
+    def store_inside(self, owner: Seq, index: Any, value: Value) -> None:
+        """An item of a list that is itself an item of a list: where it is kept."""
+        places = owner.items[index] if isinstance(index, slice) else [owner.items[index]]
+        values = self.items(value) if isinstance(index, slice) else [value]
+        if len(places) != len(values):
+            raise Cannot("changes the length of a list inside a list", "Use an array of fixed size.")
+        for place, new in zip(places, [self.hold(self.simple(v)) for v in values], strict=True):
+            if not isinstance(place, Num) or self.is_stable(place.expr) or place.expr.startswith("p."):
+                raise Cannot("changes a list that is not kept anywhere", "Use an array of fixed size.")
+            if join(layout_of(place), layout_of(new)) != layout_of(place):
+                raise Cannot("gives an item of a list inside a list another type", "Give it one type from the start.")
+            self.write(layout_of(place), place.expr, new)
 
     def store_in_list(self, owner: Value, indices: list[Value], value: Value) -> None:
         if isinstance(owner, Seq):

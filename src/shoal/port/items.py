@@ -87,8 +87,12 @@ class Items(Arrays):
         if isinstance(owner, Fam):
             raise Cannot("takes an item of something that is not always of one form")
         if isinstance(owner, Obj) and hasattr(type(owner.layout.example), "__getitem__"):
-            return self.call(self.attribute(owner, "__getitem__"), [indices[0]], {})
+            return self.call(self.attribute(owner, "__getitem__"), [self.key_of(indices)], {})
         raise Cannot(f"takes an item of {self.name_of(owner)}")
+
+    def key_of(self, indices: list[Value]) -> Value:
+        """What stands in brackets, as one value."""
+        return indices[0] if len(indices) == 1 else Seq(indices)
 
     def constant_array_item(self, array: np.ndarray, indices: list[Value]) -> Value:
         if array.dtype.kind not in "biuf":
@@ -144,7 +148,8 @@ class Items(Arrays):
         """The first of these values, or the last of the others whose test holds."""
         if any(map(can_change, items)):
             raise Cannot(
-                "chooses by a number among things that can be changed", "Choose with `if`, and change each in its branch."
+                "chooses by a number among things that can be changed",
+                "Choose with `if`, and change each in its branch.",
             )
         layout = functools.reduce(join, map(layout_of, items))
         base = self.unique("item")

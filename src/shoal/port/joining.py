@@ -28,7 +28,6 @@ from shoal.port.layouts import (
 from shoal.port.refusal import Cannot
 from shoal.port.values import (
     F32,
-    INT,
     Cells,
     Const,
     DictV,
@@ -77,7 +76,7 @@ def layout_of(value: Value) -> Any:
     if isinstance(value, Obj):
         return value.layout
     if isinstance(value, Generator):
-        return RngL()
+        return RngL(value.path, value.legacy)
     return OpaqueL(getattr(value, "why", f"is a {type(value).__name__}"))
 
 

@@ -5,7 +5,7 @@ A layout knows its fields, how to read them as a value, and how an attribute of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -270,13 +270,16 @@ class ObjL:
 
 @dataclass(frozen=True)
 class RngL:
-    """The environment's generator, which every lane keeps in the fields of `pcg`."""
+    """The environment's generator, which every lane keeps in the fields of `pcg`, or of `mt` if it is a RandomState."""
+
+    path: str = field(default="np_random", compare=False)
+    legacy: bool = False
 
     def columns(self, name: str, dims: tuple[int, ...] = ()) -> Columns:
         return {}
 
     def read(self, name: str, index: Index = ()) -> Value:
-        return Generator()
+        return Generator(self.path, self.legacy)
 
     def export(self, x: Any, name: str) -> dict[str, Any]:
         return {}

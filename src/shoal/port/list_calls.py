@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 from typing import Any
 
@@ -12,7 +13,7 @@ from shoal.port.calls import LIST_CAP
 from shoal.port.expressions import text_of
 from shoal.port.frames import Walk, as_walk
 from shoal.port.joining import join, layout_of
-from shoal.port.layouts import ListL
+from shoal.port.layouts import ListL, SeqL
 from shoal.port.python_calls import PythonCalls
 from shoal.port.refusal import Cannot, Restart
 from shoal.port.values import (
@@ -31,6 +32,14 @@ from shoal.port.values import (
     Seq,
     Value,
 )
+
+
+def in_memory(layout: Any) -> Any:
+    """The layout of a list inside a list: an array too, if its items are alike."""
+    if isinstance(layout, SeqL) and layout.is_list and layout.items:
+        with contextlib.suppress(Cannot):
+            return ListL(in_memory(functools.reduce(join, layout.items)), len(layout.items), fixed=True)
+    return layout
 
 
 class ListCalls(PythonCalls):
@@ -98,6 +107,9 @@ class ListCalls(PythonCalls):
             if owner.depth != self.depth or owner.site is None:
                 self.make_list_bounded(owner)
             return self.known_list_method(owner, name, arguments)
+        if name == "sort":
+            self.sort_list(owner, named)
+            return Const(None)
         return getattr(self, f"list_{name}", self.list_unknown)(owner, *arguments)
 
     def known_list_method(self, owner: Seq, name: str, arguments: list[Value]) -> Value:
@@ -123,7 +135,7 @@ class ListCalls(PythonCalls):
         count = len(owner.items)
         if owner.site is not None and owner.site[0] == "column":
             _, name, layout = owner.site
-            item = functools.reduce(join, layout.items) if layout.items else None
+            item = in_memory(functools.reduce(join, layout.items)) if layout.items else None
             path = ("attribute", name.removeprefix("s."))
             self.decisions.layouts[path] = ListL(item, count if fixed else max(4 * count, 16), fixed=fixed)
             raise Restart
@@ -321,10 +333,6 @@ class ListCalls(PythonCalls):
 
         self.loop((Dyn(self.temporary(walk.count), walk.cap),), look)
         return made
-
-    def list_sort(self, owner: Lst) -> Value:
-        self.sort_list(owner)
-        return Const(None)
 
     def list_unknown(self, owner: Lst, *arguments: Value) -> Value:
         raise Cannot(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.port.frames import FALLS, MAYBE, NEVER, Bind, Loop, Turn, Walk, as_walk, assigns, own_nodes, returns_in_loop
+from shoal.port.frames import FALLS, MAYBE, NEVER, Bind, Loop, Turn, Walk, as_walk, assigns, own_nodes, read_outside, returns_in_loop
 from shoal.port.joining import join, layout_of
 from shoal.port.layouts import ConstL, OpaqueL
 from shoal.port.refusal import Cannot, Refused, Restart
@@ -54,8 +54,6 @@ class Loops(Statements):
 
     def turns(self, node: ast.For, items: list[Value]) -> list[ast.stmt]:
         """Turns that may break off: each is a loop of one turn."""
-        if node.orelse:
-            raise Cannot("has an `else` behind a loop with `break`", "Use a variable that says whether it was found.")
         stop = self.unique("stopped")
         self.emit(f"{stop} = False")
         return [Turn(node, item, stop) for item in items]
@@ -81,8 +79,6 @@ class Loops(Statements):
         walk = as_walk(self, iterable)
         if walk is None:
             raise Cannot("loops over something whose items are not known", "Loop over range(n).")
-        if node.orelse:
-            raise Cannot("has an `else` behind a loop", "Use a variable that says whether it was found.")
         site = self.site
         count = walk.count if self.is_stable(walk.count) else self.temporary(walk.count)
         loop = self.begin_loop([node])
@@ -97,6 +93,7 @@ class Loops(Statements):
                     self.stable.add(name)
                 else:
                     self.assign(node.target, item)
+                last = self.keep_last(node)
                 status = self.execute(node.body)
                 self.loops.pop()
                 if status != NEVER:
@@ -107,12 +104,25 @@ class Loops(Statements):
                 raise Restart from None
             raise
         self.end_loop(loop)
+        for own in {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}:
+            self.frame.names.pop(own, None)
+        self.frame.names |= last
         self.emit_block(f"for {name} in range({count}):", lines)
         return MAYBE if self.frame.done and returns_in_loop(node) else FALLS
 
+    def keep_last(self, node: ast.For) -> dict[str, Value]:
+        """The loop's own names as they are read behind it: copies that every turn makes."""
+        kept: dict[str, Value] = {}
+        for name in {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}:
+            value = self.frame.names.get(name)
+            if value is not None and read_outside(self.frame.node, name):
+                layout, base = layout_of(self.simple(value)), self.unique(f"last_{name}")
+                if not isinstance(layout, ConstL | OpaqueL):
+                    self.begin_with_zeros(layout, base)
+                    kept[name] = self.write(layout, base, value)
+        return kept
+
     def do_While(self, node: ast.While) -> str:
-        if node.orelse:
-            raise Cannot("has an `else` behind a loop", "Use a variable that says whether it was found.")
         loop = self.begin_loop([node])
         with self.block() as lines:
             with self.block() as head:

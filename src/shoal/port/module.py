@@ -21,7 +21,7 @@ import math
 import gymnasium as gym
 import numpy as np
 
-from shoal.port import pcg
+from shoal.port import mt, pcg
 from shoal.port.lanes import PortedKernel
 from shoal.vector.kernel import b1, f32, f64, i8, i16, i32, i64, record, scratch, u8, u16, u32, u64
 

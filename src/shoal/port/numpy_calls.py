@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.port.frames import Walk
 from shoal.port.list_calls import ListCalls
 from shoal.port.refusal import Cannot
 from shoal.port.values import (
@@ -126,6 +127,23 @@ class NumpyCalls(ListCalls):
             self.store_array(target, value)
             return target
         return self.new_cells([literal(x) for x in array.reshape(-1)], array.shape, array.dtype)
+
+    def np_fromiter(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        value = arguments[0]
+        return self.np_array([self.list_of_walk(value) if isinstance(value, Walk) else value, *arguments[1:2]], named)
+
+    def np_pad(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        value, width = self.array(arguments[0]), arguments[1]
+        fill = named.get("constant_values", Const(0))
+        if not isinstance(width, Const) or not isinstance(fill, Const) or named.keys() - {"mode", "constant_values"}:
+            raise Cannot("pads in a way that has no translation", "Copy it into a larger array.")
+        shape = self.known(self.shape(value))
+        inside = np.pad(np.ones(shape, np.bool_), width.value)
+        made = self.filled(np.full(inside.shape, fill.value, self.kind(value).dtype))
+        starts = [int(places.min()) for places in np.nonzero(inside)]
+        part = [Const(slice(a, a + n)) for a, n in zip(starts, shape, strict=True)]
+        self.store_array(self.view(made, list(part)), value)  # type: ignore[arg-type]
+        return made
 
     def sizes(self, value: Value) -> tuple[int, ...]:
         parts = [value] if isinstance(value, Num) else self.items(value) if not isinstance(value, Const) else [value]
@@ -305,19 +323,27 @@ class NumpyCalls(ListCalls):
     def np_roll(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         shift = named.get("shift", arguments[1] if len(arguments) > 1 else None)
         axis = named.get("axis", arguments[2] if len(arguments) > 2 else Const(None))
-        if isinstance(shift, Num) and len(self.shape(self.array(arguments[0]))) == 1:
-            return self.rolled(self.array(arguments[0]), shift)
+        if isinstance(shift, Num) and isinstance(axis, Const):
+            return self.rolled(self.array(arguments[0]), shift, axis.value)
         if not isinstance(shift, Const) or not isinstance(axis, Const):
-            raise Cannot("rolls an array by a number that varies", "Use an index that wraps around.")
+            raise Cannot("rolls an array by numbers that vary", "Use an index that wraps around.")
         return self.by_places(arguments, lambda places: np.roll(places, shift.value, axis.value))
 
-    def rolled(self, value: Value, shift: Num) -> Value:
-        """`np.roll` of a row by a number that varies."""
-        (n,), dtype = self.known(self.shape(value)), self.kind(value).dtype
-        held, base = self.hold(shift), self.scratch(dtype, (n,))
+    def rolled(self, value: Value, shift: Num, axis: int | None) -> Value:
+        """`np.roll` along one axis by a number that varies."""
+        shape, dtype = self.known(self.shape(value)), self.kind(value).dtype
+        if axis is None and len(shape) > 1:
+            raise Cannot("rolls an array of several axes by a number that varies", "Name the axis.")
+        which = (axis or 0) % len(shape)
+        held, base = self.hold(shift), self.scratch(dtype, shape)
         memory = self.to_memory(value) if isinstance(value, Cells) else value
-        self.loop((n,), lambda at: self.emit(f"{base}[({at[0]} + {held.expr}) % {n}] = {self.at(memory, at, (n,)).expr}"))
-        return Mem(base, (n,), dtype, [(0, "0", 1)])
+
+        def move(at: list[str]) -> None:
+            to = [f"({k} + {held.expr}) % {shape[which]}" if a == which else k for a, k in enumerate(at)]
+            self.emit(f"{base}[{', '.join(to)}] = {self.at(memory, at, shape).expr}")
+
+        self.loop(shape, move)
+        return Mem(base, shape, dtype, [(k, "0", 1) for k in range(len(shape))])
 
     def np_flip(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         axis = named.get("axis", arguments[1] if len(arguments) > 1 else Const(None)).value  # type: ignore[attr-defined]

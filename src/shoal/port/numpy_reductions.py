@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +34,9 @@ class NumpyReductions(NumpyElements):
 
     def reduce(self, arguments: list[Value], named: dict[str, Value], one: Callable[[Value], Num]) -> Value:
         """A number, or one for each row or column."""
-        value = self.array(arguments[0])
+        only = arguments[0].items[0] if isinstance(arguments[0], Seq) and len(arguments[0].items) == 1 else None
+        varying = isinstance(only, Mem) and any(isinstance(n, Dyn) for n in only.shape)
+        value = only if varying else self.array(arguments[0])  # np.max(np.where(...))
         axis = named.get("axis", arguments[1] if len(arguments) > 1 else Const(None))
         if (isinstance(axis, Const) and axis.value is None) or len(self.shape(value)) == 1:
             return (
@@ -41,26 +44,38 @@ class NumpyReductions(NumpyElements):
                 if self.shape(value)
                 else one(self.new_cells([self.number(value).expr], (1,), self.kind(value).dtype))
             )
-        if not isinstance(axis, Const) or not isinstance(axis.value, int) or len(self.shape(value)) != 2:
+        return self.reduce_along(value, axis, one)
+
+    def reduce_along(self, value: Value, axis: Value, one: Callable[[Value], Num]) -> Value:
+        """One number for each place of the other axes."""
+        shape = self.known(self.shape(value))
+        if not isinstance(axis, Const) or not isinstance(axis.value, int):
             raise Cannot("reduces an array along several axes", "Write it as a loop.")
-        rows = (
-            value
-            if axis.value in (1, -1)
-            else self.transposed(value)
-            if not isinstance(value, Const)
-            else Const(value.value.T)
-        )
-        results = [one(row) for row in self.items(rows)]
-        return self.new_cells([r.expr for r in results], (len(results),), results[0].kind.dtype)
+        which = axis.value % len(shape)
+        rest = shape[:which] + shape[which + 1 :]
+        self.in_rows = which == len(shape) - 1
+
+        def at(place: tuple[Any, ...]) -> Num:
+            indices: list[Value] = [p if isinstance(p, Value) else Const(p) for p in place]
+            return one(self.subscript(value, [*indices[:which], Const(slice(None)), *indices[which:]]))
+
+        try:
+            if int(np.prod(rest)) <= 16:
+                results = [at(place) for place in np.ndindex(rest)]
+                return self.new_cells([r.expr for r in results], rest, results[0].kind.dtype)
+            with self.block():
+                dtype = at((0,) * len(rest)).kind.dtype
+            target = Mem(self.scratch(dtype, rest), rest, dtype, [(k, "0", 1) for k in range(len(rest))])
+
+            def fill(names: list[str]) -> None:
+                self.emit(f"{target.at(names)} = {at(tuple(Num(name, NP_INT) for name in names)).expr}")
+
+            self.loop(rest, fill)
+            return target
+        finally:
+            self.in_rows = True
 
     def np_sum(self, arguments: list[Value], named: dict[str, Value]) -> Value:
-        axis = named.get("axis", arguments[1] if len(arguments) > 1 else Const(None))
-        if isinstance(axis, Const) and axis.value == 0 and len(self.shape(self.array(arguments[0]))) == 2:
-            rows = self.items(self.array(arguments[0]))
-            total = rows[0]
-            for row in rows[1:]:
-                total = self.binary(ast.Add(), total, row)
-            return total
         return self.reduce(arguments, named, self.sum)
 
     def np_mean(self, arguments: list[Value], named: dict[str, Value]) -> Value:
@@ -86,8 +101,7 @@ class NumpyReductions(NumpyElements):
         return self.reduce(arguments, named, variance)
 
     def np_std(self, arguments: list[Value], named: dict[str, Value]) -> Value:
-        variance = self.number(self.np_var(arguments, named))
-        return Num(rounded(f"math.sqrt({variance.expr})", variance.kind), variance.kind)
+        return self.numpy_call("sqrt", [self.np_var(arguments, named)], {})
 
     def np_prod(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         def product(value: Value) -> Num:
@@ -205,12 +219,16 @@ class NumpyReductions(NumpyElements):
         value = self.array(arguments[0])
         if isinstance(order, Const) and order.value == 1:
             return self.sum(self.np_abs([value], {}))
-        if named.keys() - {"ord"} or not (isinstance(order, Const) and order.value in (None, 2)):
-            raise Cannot("takes a norm along an axis or of another order", "Write it out with np.sqrt and sums.")
+        if named.keys() - {"ord", "axis"} or not (isinstance(order, Const) and order.value in (None, 2)):
+            raise Cannot("takes a norm of another order", "Write it out with np.sqrt and sums.")
         if not self.kind(value).is_float:
             value = self.elementwise(lambda a: self.cast(a, FLOAT), [value])
-        total = self.inner(value, value)
-        return Num(rounded(f"math.sqrt({total.expr})", total.kind), Kind(total.kind.dtype))
+
+        def norm(row: Value) -> Num:
+            total = self.inner(row, row) if "axis" not in named else self.sum(self.binary(ast.Mult(), row, row))
+            return Num(rounded(f"math.sqrt({total.expr})", total.kind), Kind(total.kind.dtype))
+
+        return self.reduce([value], {k: v for k, v in named.items() if k == "axis"}, norm)
 
     def np_outer(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         a, b = self.array(arguments[0]), self.array(arguments[1])
@@ -278,11 +296,15 @@ class NumpyReductions(NumpyElements):
     def np_searchsorted(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         value = self.array(arguments[0])
         side = named.get("side", arguments[2] if len(arguments) > 2 else Const("left")).value  # type: ignore[attr-defined]
-        wanted = self.hold(self.number(arguments[1]))
         symbol = "<" if side == "left" else "<="
-        return self.fold(
-            value, "0", NP_INT, lambda t, x, _: [f"if {x.expr} {symbol} {wanted.expr}:", f"    {t} = {t} + 1"]
-        )
+
+        def place(wanted: Num) -> Num:
+            held = self.hold(wanted)
+            return self.fold(
+                value, "0", NP_INT, lambda t, x, _: [f"if {x.expr} {symbol} {held.expr}:", f"    {t} = {t} + 1"]
+            )
+
+        return self.elementwise(place, [arguments[1]])
 
     def np_sort(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         value = self.copy(self.array(arguments[0]))
@@ -291,14 +313,27 @@ class NumpyReductions(NumpyElements):
         self.sort_memory(made)
         return made
 
-    def sort_memory(self, made: Mem) -> None:
+    def np_argsort(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        value = self.array(arguments[0])
+        if len(self.shape(value)) != 1:
+            raise Cannot("sorts along an axis", "Sort row by row.")
+        source = self.to_memory(value) if isinstance(value, Cells) else value
+        (n,) = shape = self.shape(value)
+        base = self.scratch(INT, (n.cap if isinstance(n, Dyn) else n,))
+        order = Mem(base, shape, INT, [(0, "0", 1)])
+        self.loop(shape, lambda at: self.emit(f"{order.at(at)} = {at[0]}"))
+        self.sort_memory(order, lambda place: self.at(source, [place], shape).expr)
+        return order
+
+    def sort_memory(self, made: Mem, key: Callable[[str], str] = str) -> None:
+        """Insertion sort in place, by the expressions that `key` makes of the elements'."""
         if len(made.shape) != 1:
             raise Cannot("sorts along an axis", "Sort row by row.")
         i, j, held, n = self.unique("i"), self.unique("j"), self.unique("held"), made.shape[0]
         self.emit(f"for {i} in range(1, {n.expr if isinstance(n, Dyn) else n}):")
         self.emit(f"    {held} = {made.at([i])}")
         self.emit(f"    {j} = {i} - 1")
-        self.emit(f"    while {j} >= 0 and {made.at([j])} > {held}:")
+        self.emit(f"    while {j} >= 0 and {key(made.at([j]))} > {key(held)}:")
         self.emit(f"        {made.at([f'{j} + 1'])} = {made.at([j])}")
         self.emit(f"        {j} = {j} - 1")
         self.emit(f"    {made.at([f'{j} + 1'])} = {held}")

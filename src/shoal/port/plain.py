@@ -10,7 +10,7 @@ import numpy as np
 
 from shoal.port.frames import FALLS, NEVER, Bind, as_column, as_load, is_about_arguments, takes_fam
 from shoal.port.joining import join, layout_of
-from shoal.port.layouts import ArrL, ConstL, NumL, OpaqueL, same, tidy
+from shoal.port.layouts import ArrL, ConstL, FamL, NumL, OpaqueL, same, tidy
 from shoal.port.loops import Loops
 from shoal.port.refusal import Cannot, Refused, Restart
 from shoal.port.values import (
@@ -264,6 +264,8 @@ class PlainStatements(Loops):
         path = base.removeprefix("s.")
         value = self.realise(value) if isinstance(value, Fam) and not takes_fam(layout) else value
         wanted = layout_of(value)
+        if isinstance(value, Fam) and value.made and isinstance(layout, FamL):
+            wanted = layout
         both = (
             layout
             if isinstance(layout, ConstL) and isinstance(value, Const) and same(layout.value, value.value)

@@ -7,6 +7,7 @@ counted from the largest number of the attribute that they belong to.
 
 from __future__ import annotations
 
+import operator
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,9 +18,9 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from shoal.errors import KernelError
+from shoal.port import mt, pcg
 from shoal.port.lanes import PortedKernel
 from shoal.port.layouts import ObjL
-from shoal.port.pcg import FIELDS, words_of
 from shoal.port.refusal import Cannot, PortError
 from shoal.port.watch import actions_of, unwrap
 from shoal.port.writer import Source
@@ -52,12 +53,14 @@ def prove(
     compiled: bool = True,
 ) -> Proof:
     """Replay; `PortError` for the first difference beyond what is allowed."""
-    return _Replay(
-        make,
-        KernelBatch(kernel, LANES, autoreset_mode=AutoresetMode.DISABLED, num_threads=1, compiled=compiled),
-        source,
-        tolerance,
-    ).run(steps)
+    try:
+        batch = KernelBatch(kernel, LANES, autoreset_mode=AutoresetMode.DISABLED, num_threads=1, compiled=compiled)
+        batch.reset(seed=0)  # the whole once, before lanes are reset by themselves
+    except KernelError as error:
+        raise PortError(
+            f"The kernel that was made of {source.name} does not run: {error} Keep compiled=False."
+        ) from error
+    return _Replay(make, batch, source, tolerance).run(steps)
 
 
 class _Replay:
@@ -65,12 +68,11 @@ class _Replay:
         self._source, self._tolerance = source, tolerance
         self._ulps = ULPS if source.inexact else 0
         self._envs = [make() for _ in range(LANES)]
-        self._twin = make()
+        self._twins = [make(), make()]
         self._bases = [unwrap(env)[0] for env in self._envs]
         self._layout: ObjL = source.layout
         self._batch = batch
         self._actions = [actions_of(env.action_space, np.random.default_rng(k)) for k, env in enumerate(self._envs)]
-        self._batch.reset(seed=0)  # the whole once, before lanes are reset by themselves
         self._lengths = np.zeros(LANES, np.int64)
         self._proof = Proof(0, 0, 0.0, "")
 
@@ -84,7 +86,7 @@ class _Replay:
                 ended = self._step(t)
                 if ended.any():
                     seeds = [seed + 1000 for seed in seeds]
-                    self._reset(ended, seeds, seeded=t % 2 == 0)
+                    self._reset(ended, seeds, seeded=self._source.renewed or t % 2 == 0)
                 if time.thread_time() > deadline and t >= 50:
                     break
         self._batch.close()
@@ -92,9 +94,8 @@ class _Replay:
 
     def _same_twice(self, seed: int) -> None:
         """An environment whose episodes are not repeated by their seed cannot be compared with anything."""
-        first, second = self._envs[0], self._twin
         rows = []
-        for env in (first, second):
+        for env in self._twins:
             actions = actions_of(env.action_space, np.random.default_rng(7))
             out = [env.reset(seed=seed)[0]]
             for _ in range(60):
@@ -181,8 +182,9 @@ class _Replay:
                 found |= ObjL({name: item}, base).export(base, "")
             except Cannot as cannot:
                 raise PortError(f"{self._source.name}.{name} {cannot.reason}. {cannot.instead}") from None
-        if self._source.draws:
-            found |= words_of(base.np_random)
+        for stream, path in self._source.streams.items():
+            generator = operator.attrgetter(path)(base)
+            found |= pcg.words_of(generator) if stream == "pcg" else mt.words_of(generator)
         return found
 
     # ------------------------------------------------------------------ comparing
@@ -223,7 +225,7 @@ class _Replay:
         return scales
 
     def _noise(self, base: gym.Env) -> float:
-        """What last digits of the largest number of the state amount to: whatever is computed from it may be off by that."""
+        """Last digits of the largest number of the state: whatever is computed from it may be off by that."""
         return self._ulps * float(np.spacing(max(self._scales(base).values(), default=0.0)))
 
     def _ended(self, info: Any, lane: int) -> bool:
@@ -231,7 +233,7 @@ class _Replay:
         return bool(mask[lane]) if mask is not None else False
 
     def _told(self, column: str) -> str:
-        return "the random generator" if column in FIELDS else f"self.{column}"
+        return "the random generator" if column in pcg.FIELDS or column in mt.FIELDS else f"self.{column}"
 
     def _equal(
         self, lane: int, what: str, ours: np.ndarray, theirs: np.ndarray, scale: float = 0.0, noise: float = 0.0
@@ -280,10 +282,14 @@ class _Replay:
 
 
 def _within(name: str, column: np.ndarray, theirs: np.ndarray, state: dict[str, Any]) -> np.ndarray:
-    """A column of a list without what lies beyond the list's end, which means nothing."""
+    """A column without what means nothing: what lies beyond a list's end or is None."""
     for key, count in state.items():
-        stem = key.removesuffix("_len")
+        stem = key.removesuffix("_len").removesuffix("_none")
         if stem == key or name == key or not (name == stem or name.startswith(f"{stem}_")):
+            continue
+        if key.endswith("_none"):
+            absent = np.asarray(count)
+            column = np.where(absent.reshape(*absent.shape, *[1] * (column.ndim - absent.ndim)), theirs, column)
             continue
         lengths = np.asarray(count)
         inside = np.arange(column.shape[lengths.ndim]) < lengths[..., None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from shoal.port.calls import LIST_CAP, MATH_EXACT, MATH_INEXACT, Calls
 from shoal.port.frames import Walk, as_walk
 from shoal.port.joining import layout_of
 from shoal.port.layouts import ListL
-from shoal.port.refusal import Cannot
+from shoal.port.refusal import Cannot, Raises
 from shoal.port.values import (
     PY_BOOL,
     PY_FLOAT,
@@ -343,32 +344,62 @@ class PythonCalls(Calls):
         value = arguments[0]
         if isinstance(value, Const) and "key" not in named:
             return Const(sorted(value.value, reverse=bool(named.get("reverse", Const(False)).value)))  # type: ignore[attr-defined]
-        if named:
-            raise Cannot("sorts by a key or backwards", "Sort in a loop.")
+        if isinstance(value, Walk):
+            value = self.list_of_walk(value)
         if isinstance(value, Lst):
-            made = self.copy(value)
+            made = self.write(replace(layout_of(value), is_set=False, drops=False), self.unique("sorted"), value)
         else:
             items = self.items(value)
-            self.decisions.lists.setdefault(self.site, (max(len(items), 1), False))
+            self.decisions.lists.setdefault(self.site, (max(len(items), 1), True))
             made = self.bounded(Seq(items, True, self.site, self.depth))
         assert isinstance(made, Lst)
-        self.sort_list(made)
+        self.sort_list(made, named)
         return made
 
-    def sort_list(self, made: Lst) -> None:
-        """Insertion sort in place, of numbers."""
-        if type(made.layout).__name__ != "NumL":
-            raise Cannot("sorts things that are not numbers", "Sort in a loop.")
-        i, j, held = self.unique("i"), self.unique("j"), self.unique("held")
-        cell = made.base
-        index = "".join(f"{x}, " for x in made.prefix)
-        self.emit(f"for {i} in range(1, {made.length}):")
-        self.emit(f"    {held} = {cell}[{index}{i}]")
-        self.emit(f"    {j} = {i} - 1")
-        self.emit(f"    while {j} >= 0 and {cell}[{index}{j}] > {held}:")
-        self.emit(f"        {cell}[{index}{j} + 1] = {cell}[{index}{j}]")
-        self.emit(f"        {j} = {j} - 1")
-        self.emit(f"    {cell}[{index}{j} + 1] = {held}")
+    def sort_list(self, made: Lst, named: dict[str, Value]) -> None:
+        """Insertion sort in place, which leaves equals in their order as Python's does."""
+        key, reverse = named.get("key"), named.get("reverse", Const(False))
+        if not isinstance(reverse, Const) or named.keys() - {"key", "reverse"}:
+            raise Cannot("sorts in an order that varies", "Use `if` around two sorts.")
+        if made.layout is None:
+            return
+        i, j = self.unique("i"), self.unique("j")
+        with self.block() as turn:
+            held = self.write(made.layout, self.unique("held"), self.item(made, i))
+            mark = self.hold(self.sort_key(key, held))
+            self.emit(f"{j} = {i} - 1")
+            with self.block() as search:
+                other = self.sort_key(key, self.item(made, j))
+                goes_before = self.ordered(other, mark) if reverse.value else self.ordered(mark, other)
+                test = self.truth(goes_before)
+                self.emit(f"if not {test.expr if isinstance(test, Num) else test.value}:")
+                self.emit("    break")
+                self.write(made.layout, made.base, self.item(made, j), (*made.prefix, f"{j} + 1"))
+                self.emit(f"{j} = {j} - 1")
+            self.emit_block(f"while {j} >= 0:", search)
+            self.write(made.layout, made.base, held, (*made.prefix, f"{j} + 1"))
+        self.emit_block(f"for {i} in range(1, {made.length}):", turn)
+
+    def sort_key(self, key: Value | None, item: Value) -> Value:
+        plain = key is None or (isinstance(key, Const) and key.value is None)
+        return self.simple(item if plain else self.call(key, [item], {}))  # type: ignore[arg-type]
+
+    def builtin_next(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        """The first item of what a generator would give."""
+        value = self.list_of_walk(arguments[0]) if isinstance(arguments[0], Walk) else arguments[0]
+        if not isinstance(value, Lst):
+            items = self.items(value)
+            if not items and len(arguments) < 2:
+                raise Raises(StopIteration())
+            return items[0] if items else arguments[1]
+        first = self.item(value, "0")
+        if len(arguments) < 2:
+            self.emit(f"assert {value.length} > 0")
+            return self.hold(self.simple(first))
+        return self.choose(f"({value.length} > 0)", ([], first), ([], arguments[1]))
+
+    def builtin_iter(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        return arguments[0]
 
     # ------------------------------------------------------------------ math
 

@@ -19,12 +19,14 @@ from shoal.port.frames import (
     Loop,
     always_leaves,
     can_change,
+    loaded_names,
     match_as_if,
     returns_in_loop,
     same_value,
+    without_else,
 )
 from shoal.port.joining import join, layout_of
-from shoal.port.layouts import OpaqueL
+from shoal.port.layouts import ConstL, ListL, ObjL, OpaqueL, RngL
 from shoal.port.refusal import Cannot, Obstacle, Refused, Restart
 from shoal.port.storing import Storing
 from shoal.port.values import (
@@ -86,6 +88,9 @@ class Statements(Storing):
             try:
                 if self.site in self.decisions.split:
                     return self.both_ways(statement, rest)
+                if isinstance(statement, ast.For | ast.While) and statement.orelse:
+                    rest[:0] = without_else(statement, self.unique("broke"))
+                    continue
                 if isinstance(statement, ast.If):
                     status, taken = self.branch(statement, rest)
                     if taken:
@@ -103,6 +108,10 @@ class Statements(Storing):
                     status = getattr(self, f"do_{type(statement).__name__}", self.do_unknown)(statement)
             except Cannot as cannot:
                 raise self.refusal(statement, cannot) from None
+            except (TypeError, ValueError, AttributeError, LookupError, AssertionError) as error:
+                # what nobody has thought of here is a refusal too, never a traceback
+                reason = f"cannot be followed ({type(error).__name__}: {error})"
+                raise self.refusal(statement, Cannot(reason)) from error
             if status == NEVER:
                 return NEVER
             if status == MAYBE:
@@ -210,6 +219,7 @@ class Statements(Storing):
             return (MAYBE if MAYBE in (status_then, status_other) else FALLS), False
         self.statement = site
         self.merge(before, (then, names_then), (other, names_other))
+        self.needed_later(node, before, (then, names_then), (other, names_other))
         self.variants = {k: v for k, v in variants_then.items() if variants_other.get(k) == v}
         self.write_if(test.expr, then, other)
         return (MAYBE if MAYBE in (status_then, status_other) else FALLS), False
@@ -266,6 +276,21 @@ class Statements(Storing):
                 lines += tail
             merged[name] = layout.read(base)
         self.frame.names = merged
+
+    def needed_later(self, node: ast.If, before: dict[str, Value], first: tuple, second: tuple) -> None:
+        """Names that only one way sets and that are read behind the branch: they begin as zeros."""
+        loads = loaded_names(self.frame.node)
+        loads.subtract(loaded_names(node))
+        for (lines, names), others in ((first, second[1]), (second, first[1])):
+            for name in [n for n in names if n not in others and n not in before and loads[n] > 0]:
+                layout = layout_of(names[name])
+                if isinstance(layout, ConstL | OpaqueL | RngL | ObjL | ListL) or isinstance(names[name], Const):
+                    continue
+                base = self.variable(name)
+                self.begin_with_zeros(layout, base)
+                with self.block() as tail:
+                    self.frame.names[name] = self.write(layout, base, names[name])
+                lines += tail
 
     def settle(self, before: dict[str, Value]) -> None:
         """Write what a block has changed into variables that are good whether it runs or not."""

@@ -246,6 +246,11 @@ class Storing(Code):
 
         if isinstance(value, Const):
             return str(find(value.value))
+        if isinstance(value, Fam) and value.made:
+            known = [next((k for k, o in enumerate(layout.options) if same(o, x)), -1) for x in value.options]
+            number = self.temporary(f"{self.table(np.array(known))}[{value.index}]")
+            self.emit(f"assert {number} >= 0")  # text that was never seen
+            return number
         if isinstance(value, Fam):
             numbers = [find(x) for x in value.options]
             if numbers == list(range(len(numbers))):

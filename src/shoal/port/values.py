@@ -161,6 +161,8 @@ class Fam(Value):
 
     options: list[Any]
     index: str
+    made: bool = False
+    """Text that was put together, of which not every combination occurs."""
 
 
 @dataclass
@@ -259,7 +261,10 @@ class Span(Value):
 
 @dataclass
 class Generator(Value):
-    """`self.np_random`."""
+    """`self.np_random`, or another generator at `path`; a RandomState if `legacy`."""
+
+    path: str = "np_random"
+    legacy: bool = False
 
 
 @dataclass

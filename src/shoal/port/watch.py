@@ -57,8 +57,7 @@ def unwrap(env: gym.Env) -> tuple[gym.Env, int | None]:
 def watch(env: gym.Env) -> Watched:
     """Run episodes and look at every attribute after each reset and step."""
     base, limit = unwrap(env)
-    initial = dict(vars(base))
-    initial = {name: _copied(value) for name, value in initial.items()}
+    initial = {name: _apart(value) for name, value in vars(base).items()}
     layout: ObjL | None = None
     infos: list[dict[str, Any]] = []
     for info in _play(env):
@@ -112,15 +111,24 @@ def _play(env: gym.Env) -> Iterator[dict[str, Any]]:
             return
 
 
+def _apart(x: Any) -> Any:
+    """A copy that later steps do not change, as far as it can be had."""
+    try:
+        return copy.deepcopy(x)
+    except Exception:  # a window, a lock, a module
+        return _copied(x)
+
+
 def _copied(x: Any) -> Any:
     """A copy of plain data; anything else as it is."""
-    if isinstance(x, np.ndarray):
+    if isinstance(x, np.ndarray | set | collections.deque):
         return x.copy()
-    if isinstance(x, list | tuple | dict | set | collections.deque):
-        try:
-            return copy.deepcopy(x)
-        except Exception:  # something inside that cannot be copied
-            return x
+    if isinstance(x, dict):
+        return {key: _copied(item) for key, item in x.items()} if type(x) is dict else copy.copy(x)
+    if isinstance(x, list):
+        return [_copied(item) for item in x]
+    if isinstance(x, tuple):
+        return type(x)(*map(_copied, x)) if hasattr(x, "_fields") else tuple(map(_copied, x))
     return x
 
 
@@ -148,25 +156,29 @@ def is_helper(x: Any) -> bool:
     )
 
 
-def _seen_object(layout: ObjL | None, x: Any, depth: int) -> ObjL:
+def _seen_object(layout: ObjL | None, x: Any, depth: int, path: str = "") -> ObjL:
     old = layout.attributes if layout is not None else {}
     found: dict[str, Any] = {}
     for name, value in vars(x).items():
-        if name in _IGNORED:
-            found[name] = RngL() if "random" in name and not name.endswith("seed") else ConstL(value)
+        if isinstance(value, np.random.Generator | np.random.RandomState):
+            own = "np_random" if path + name in ("np_random", "_np_random") else path + name
+            found[name] = RngL(own, isinstance(value, np.random.RandomState))
             continue
-        found[name] = _seen(old.get(name), value, depth, name)
+        if name in _IGNORED:
+            found[name] = ConstL(value)
+            continue
+        found[name] = _seen(old.get(name), value, depth, f"{path}{name}.")
     found = {**old, **found}
     return ObjL(found, layout.example if layout is not None else x)
 
 
-def _seen(old: Any, x: Any, depth: int, name: str) -> Any:
-    """What is known of an attribute after one more look."""
+def _seen(old: Any, x: Any, depth: int, path: str) -> Any:
+    """What is known of an attribute after one more look; `path` is where it is, with a dot behind."""
     if is_helper(x):
         if depth > 6:
             return OpaqueL("is nested too deeply or refers back to itself")
         if old is None or (isinstance(old, ObjL) and type(old.example) is type(x)):
-            return _seen_object(old, x, depth + 1)
+            return _seen_object(old, x, depth + 1, path)
     if old is None:
         return ConstL(_copied(x))
     if isinstance(old, ConstL) and same(old.value, x):
@@ -239,14 +251,14 @@ def layout_from(x: Any) -> Any:
         return set_layout(x, layout_from)
     if isinstance(x, dict):
         return DictL(tuple((key, layout_from(item)) for key, item in x.items()))
-    if isinstance(x, np.random.Generator):
-        return RngL()
+    if isinstance(x, np.random.Generator | np.random.RandomState):
+        return RngL("", isinstance(x, np.random.RandomState))
     if is_helper(x):
         return ObjL({name: layout_from(value) for name, value in vars(x).items()}, x)
     if isinstance(x, types.FunctionType | types.MethodType | type | gym.Space):
         return ConstL(x)
-    if isinstance(x, np.random.RandomState | random.Random):
-        return OpaqueL(f"is a {type(x).__name__}, whose numbers are not those of NumPy's PCG64; use self.np_random")
+    if isinstance(x, random.Random):
+        return OpaqueL("is a random.Random, whose numbers are not NumPy's; use self.np_random")
     return OpaqueL(f"is a {type(x).__module__}.{type(x).__name__}")
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from shoal.port import mt, pcg
 from shoal.port.code import Decisions
 from shoal.port.declarations import (
     _field,
@@ -25,12 +26,12 @@ from shoal.port.declarations import (
 from shoal.port.draws import Draws
 from shoal.port.joining import layout_of
 from shoal.port.layouts import ArrL, DictL, ListL, MaybeL, NumL, ObjL, SeqL, tidy
-from shoal.port.pcg import FIELDS
 from shoal.port.refusal import Cannot, Obstacle, Refused, Restart
 from shoal.port.values import INT, Cells, Const, DictV, Kind, Mem, Num, Obj, Opaque, Seq, Value, as_float, literal
 from shoal.port.variants import VarL
 from shoal.port.watch import Watched
 
+STREAMS = {"pcg": pcg.FIELDS, "mt": mt.FIELDS}
 MOST_ATTEMPTS = 400
 LINE = 110
 
@@ -44,7 +45,10 @@ class Source:
     tables: dict[str, np.ndarray]
     layout: ObjL
     limit: int | None
-    draws: bool
+    streams: dict[str, str]
+    """`pcg` and `mt`, if numbers are drawn from them, and where the environment keeps that generator."""
+    renewed: bool
+    """Whether every `reset` makes a new generator: only those with a seed can be compared."""
     notes: list[str]
     inexact: list[str]
     reached: list[str]
@@ -84,9 +88,10 @@ class Writer(Draws):
         self.helpers = list(_helpers(self.layout))
         self.rebound = _Rebound(watched.env, self.helpers)
         self.reached: dict[str, None] = {}
-        self.draws = False
+        self.streams: dict[str, str] = {}
+        self.renewed = False
         self.variants: dict[str, int] = {}
-        self.used |= set(self.layout.columns("")) | set(FIELDS)
+        self.used |= set(self.layout.columns("")) | set(pcg.FIELDS) | set(mt.FIELDS)
         self.columns: dict[str, tuple[np.dtype, tuple[int, ...]]] = {}
         self.loops = []
 
@@ -129,13 +134,12 @@ class Writer(Draws):
         if self.watched.limit is not None:
             self.columns["elapsed_steps"] = (np.dtype(np.int32), ())
             reset.append("s.elapsed_steps = 0")
-        if self.draws:
-            reset.insert(0, "pcg.seed_if_new(s, rng)")
+        reset[:0] = [f"{stream}.seed_if_new(s, rng)" for stream in self.streams]
         reset = self.first_values(reset) + reset
         text = self.module(name, reset, step, observe, infos)
         files = sorted({key.rpartition("(")[2].rstrip(")") for key in self.reached})
         return Source(
-            name, text, self.tables, self.layout, self.watched.limit, self.draws, list(self.notes), list(self.inexact),
+            name, text, self.tables, self.layout, self.watched.limit, self.streams, self.renewed, list(self.notes), list(self.inexact),
             list(self.reached), files, self.watched.env.observation_space, list(infos),
             all(not shape for _, shape in self.columns.values()),
         )  # fmt: skip
@@ -402,8 +406,8 @@ class Writer(Draws):
     def module(self, name: str, reset: list[str], step: list[str], observe: list[str], infos: dict[str, Any]) -> str:
         env = self.watched.env
         columns = dict(self.columns)
-        if self.draws:
-            columns |= {key: (field.dtype, ()) for key, field in FIELDS.items()}
+        for stream in self.streams:
+            columns |= {key: (field.dtype, field.shape) for key, field in STREAMS[stream].items()}
         if not columns:
             columns["unused"] = (np.dtype(np.int8), ())
         body = [
