@@ -8,7 +8,7 @@ from torch import nn
 
 from shoal.agents.agent import Agent
 from shoal.agents.central import CentralActorCritic
-from shoal.agents.config import PPOConfig
+from shoal.agents.config import PPOConfig, is_own
 from shoal.agents.networks import head_for
 from shoal.agents.roles import role_agents
 from shoal.errors import ConfigError
@@ -34,8 +34,7 @@ def separate_agents(batch: Batch, config: TrainConfig[Any, GameTraining], make: 
     """An agent for every role of the lanes; None where one plays all."""
     if not isinstance(batch, RoleRows):
         return None
-    _ppo(config, "seats='separate'")
-    if config.network is not None:
+    if is_own(_ppo(config, "seats='separate'").network):
         raise ConfigError("seats='separate' makes a network for every role, so no other can be named. Leave it out.")
     return role_agents(batch.roles, batch.lanes.spaces_of_seats, make)
 
