@@ -81,7 +81,7 @@ def unknown_name(kind: str, name: str, known: Iterable[str], listed_by: str, whe
     `where` ("of connect4", "in config.json") follows the name.
     """
     known, plain = sorted(known), name.lstrip("-").replace("-", "_").rpartition(".")[2].lower()
-    meant = _called(SYNONYMS[plain], known) if plain in SYNONYMS else nearest(name, known)
+    meant = _called(SYNONYMS.get(plain, plain), known) or (None if plain in SYNONYMS else nearest(name, known))
     hint = f" Did you mean {meant!r}?" if meant else ""
     shown = name if len(name) <= 100 else name[:100] + "…"
     return UnknownName(f"No {kind} {shown!r}{where and ' ' + where}.{hint} {listed_by} lists all {len(known)}.")

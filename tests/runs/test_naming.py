@@ -85,6 +85,7 @@ def test_saved_checkpoints_are_announced(tmp_path, capsys):
         ("base_output_dir", "runs_dir"),
         ("eval_num_games", "eval_episodes"),
         ("k_epochs", "algo.epochs"),
+        ("lr", "algo.lr"),
     ],
 )
 def test_names_of_other_systems_are_answered_with_ours(given, present, tmp_path, capsys):
