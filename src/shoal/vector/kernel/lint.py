@@ -358,7 +358,9 @@ def _constant(node: ast.expr) -> int | float | None:
     """The finite number that stands here, if it is one."""
     sign, inner = (-1, node.operand) if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else (1, node)
     value = inner.value if isinstance(inner, ast.Constant) else None
-    return sign * value if type(value) in (int, float) and abs(value) < float("inf") else None  # type: ignore
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < float("inf"):
+        return None
+    return sign * value
 
 
 def _root(node: ast.expr) -> str | None:

@@ -235,7 +235,8 @@ def _definition(function: Callable) -> ast.FunctionDef:
     if not isinstance(definition, ast.FunctionDef):
         raise KernelError(f"{where(function)} is not a plain function written with `def`.")
     definition.decorator_list = []
-    return _Plain().visit(definition)
+    plain: ast.FunctionDef = _Plain().visit(definition)
+    return plain
 
 
 class _Plain(ast.NodeTransformer):
