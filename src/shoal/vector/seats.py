@@ -58,8 +58,8 @@ def _side_by_side(spaces: Sequence[gym.Space], seats: int) -> gym.Space:
         return gym.spaces.MultiDiscrete(sizes, room.dtype, start=starts)  # type: ignore[arg-type]
     low, high = (np.zeros((seats, *(room.shape or ())), room.dtype) for _ in range(2))
     for seat, space in enumerate(spaces):
-        at = (seat, *(slice(n) for n in space.shape or ()))
-        low[at], high[at] = space.low, space.high  # type: ignore[attr-defined]
+        own_part(low[seat], space)[...] = space.low  # type: ignore[attr-defined]
+        own_part(high[seat], space)[...] = space.high  # type: ignore[attr-defined]
     return gym.spaces.Box(low, high, dtype=room.dtype)  # type: ignore[arg-type]
 
 
@@ -110,8 +110,9 @@ def own_choices(mask: np.ndarray, space: gym.spaces.MultiDiscrete) -> np.ndarray
 
 def own_part(value: np.ndarray, space: gym.Space) -> np.ndarray:
     """What a seat of this space has of a value that has room for all seats, [..., *widest]."""
-    shape = space.shape or ()
-    return value[(..., *(slice(size) for size in shape))] if shape else value
+    for axis, size in enumerate(reversed(space.shape or ()), 1):
+        value = value[(*[slice(None)] * (value.ndim - axis), slice(size))]
+    return value
 
 
 def within(action: np.ndarray, space: gym.Space) -> np.ndarray:

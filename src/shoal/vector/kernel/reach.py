@@ -93,7 +93,7 @@ class Reach:
             return clearing(definition, scope)
         if role == "step" and self._kernel is not None:
             name = definition.args.args[1].arg
-            space = self._kernel.action_space
+            space = self._kernel.seat_action_space
             if has_parts(space):  # only where the action comes in: what is handed to super().step is unpacked already
                 own = self._kernel.function(role) is function
                 return [ast.copy_location(unpacking(space, name), definition.body[0])] if own else []

@@ -109,7 +109,7 @@ def seats_of(kernel: Kernel) -> Seats | None:
     if kernel.masks_actions:
         choices = tuple(map(int, space.nvec.flat)) if isinstance(space, gym.spaces.MultiDiscrete) else (int(space.n),)  # type: ignore[attr-defined]
         if space is not kernel.action_space:
-            own = tuple(int(seat.n) for seat in kernel.action_space)  # type: ignore[attr-defined, union-attr]
+            own = tuple(int(seat.n) for seat in kernel.action_space)  # type: ignore[union-attr]
     functions = (kernel.function(name) is not None for name in ("pay", "turn", "present"))
     return Seats(kernel.seats, choices, own, *functions)
 
