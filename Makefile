@@ -23,7 +23,8 @@ test-lowest:
 	test -x .venv-lowest/bin/python || $(PYTHON) -m venv .venv-lowest
 	.venv-lowest/bin/python -m pip install --quiet -c constraints-lowest.txt -e '.[train,tune,video]' pytest hypothesis
 	.venv-lowest/bin/python -m pytest tests/jit tests/agents tests/policy/test_load.py tests/vector/lanes tests/vector/test_serial.py \
-	    tests/vector/test_batched.py tests/vector/test_attributes.py
+	    tests/vector/test_batched.py tests/vector/test_attributes.py tests/worlds/classic \
+	    --ignore tests/vector/lanes/test_gym_ids.py -k "not simulators_outside_python"  # which are about other packages
 
 test-slow: setup
 	$(BIN)/python -m pytest -m slow -s --durations=0

@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from shoal.agents.eyes import Eye
 from shoal.agents.frozen import FrozenPolicy, stored_policies
 from shoal.errors import ConfigError
 
@@ -98,3 +99,48 @@ def test_a_row_is_the_same_alone_and_among_others(outputs):
     together = policy(obs)
     for count in (1, 2, 3, 7, 9):
         np.testing.assert_array_equal(policy(obs[5 : 5 + count]), together[5 : 5 + count])
+
+
+def seeing(**changes):
+    """A policy over an image of 5 x 6 pixels with two channels, and three numbers."""
+    rng = np.random.default_rng(0)
+    convs = [(rng.normal(size=(3, 3, 2, 4)), rng.normal(size=4)), (rng.normal(size=(3, 3, 4, 4)), rng.normal(size=4))]
+    steps = [["conv", 1, 1], ["pool"], ["keep"], ["relu"], ["conv", 1, 1], ["add"]]
+    last = rng.normal(size=(3 * 3 * 4, 7)), rng.normal(size=7)
+    eye = Eye(**{"start": 1, "shape": [5, 6, 2], "order": [2, 0, 1], "low": 0.5, "steps": steps, **changes},
+              convs=convs, last=last)  # fmt: skip
+    return FrozenPolicy([(rng.normal(size=(7 + 3, 4)), rng.normal(size=4))], "choice", eyes=[eye])
+
+
+def test_images_are_stored_and_seen_alike_alone_and_among_others(tmp_path):
+    made = seeing()
+    assert made.num_features == 5 * 6 * 2 + 3
+    made.save(tmp_path / "a.safetensors")
+    again, obs = FrozenPolicy.load(tmp_path / "a.safetensors"), observations(40, made.num_features)
+    together = made(obs)
+    assert len({*together.tolist()}) > 1
+    np.testing.assert_array_equal(again(obs), together)
+    for row in (0, 3, 39):
+        np.testing.assert_array_equal(made(obs[row : row + 1]), together[row : row + 1])
+    assert made(obs[:0]).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"start": -1}, "begins at no column"),
+        ({"shape": [5, 6]}, "not the axes"),
+        ({"shape": [5, 0, 2]}, "not the shape of an image"),
+        ({"order": [0, 0, 1]}, "not the axes of an image"),
+        ({"low": "black"}, "lowest pixel is not a number"),
+        ({"steps": [["blur"]]}, r"there is no step \['blur'\]"),
+        ({"steps": [["conv", 0, 1], ["conv", 1, 1]]}, "does not fit what comes before"),
+        ({"steps": [["conv", 1, 1]]}, "not as many convolutions as steps"),
+        ({"steps": [["conv", 1, 1], ["conv", 1, 1], ["add"]]}, "another shape"),
+        ({"steps": [["conv", 1, 1], ["conv", 1, 1]]}, "last layer does not fit"),
+    ],
+)
+def test_images_that_do_not_fit_are_told(changes, sentence, tmp_path):
+    seeing(**changes).save(tmp_path / "a.safetensors")
+    with pytest.raises(ConfigError, match=f"is not a stored policy: .*{sentence}"):
+        FrozenPolicy.load(tmp_path / "a.safetensors")

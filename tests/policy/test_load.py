@@ -61,6 +61,9 @@ def test_what_it_cannot_read_is_refused_in_a_sentence(run, tmp_path):
         policy(["a", "b", "c", "d"])
     with pytest.raises(ConfigError, match=r"action_mask must be \[2\] of booleans, not \[3\]"):
         policy(np.zeros(4), action_mask=np.ones(3, bool))
+    with pytest.raises(ConfigError, match=r"action_mask forbids every choice in row 1. Allow at least one."):
+        policy(np.zeros((2, 4)), action_mask=np.array([[True, False], [False, False]]))
+    assert policy(np.zeros((0, 4))).shape == (0,)
     with pytest.raises(RunError, match="There is no run folder"):
         shoal.load(tmp_path / "nowhere")
     with pytest.raises(RunError, match="There is no file"):

@@ -63,6 +63,8 @@ class Eye:
 
     def __call__(self, rows: np.ndarray) -> np.ndarray:
         """rows [N, D] of whole observations -> features [M, F], N rounded up to whole blocks."""
+        if not len(rows):
+            return np.zeros((0, self.size), np.float32)
         pixels = rows[:, self.start : self.start + self.pixels].reshape(-1, *self.shape)
         parts = [self._convolve(pixels[i : i + _AT_ONCE]) for i in range(0, len(pixels), _AT_ONCE)]
         weight, bias = self.last

@@ -44,6 +44,7 @@ class Policy:
         self._acts, self._rows = acts, Rows(observation_space)
         self._state: np.ndarray | None = None
         self._masked = isinstance(action_space, gym.spaces.Discrete | gym.spaces.MultiDiscrete)
+        self._ends = np.cumsum(getattr(action_space, "nvec", ()), dtype=int)[:-1]  # of groups of choices in a mask
 
     def __repr__(self) -> str:
         return f"<Policy {self.about}: {self.observation_space} -> {self.action_space}>"
@@ -85,7 +86,12 @@ class Policy:
             raise ConfigError(
                 f"action_mask must be {list(wanted)} of booleans, not {list(mask.shape)} of {mask.dtype}."
             )
-        return mask.astype(bool).reshape(-1, wanted[-1])
+        mask = mask.astype(bool).reshape(-1, wanted[-1])
+        for choices in np.split(mask, self._ends, axis=1):
+            if not choices.any(1).all():
+                row = int(choices.any(1).argmin())
+                raise ConfigError(f"action_mask forbids every choice in row {row}. Allow at least one.")
+        return mask
 
 
 class PlainLayers:
