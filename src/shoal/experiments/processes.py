@@ -223,6 +223,6 @@ class Trainer:
 
 
 def _threads(cpus: int) -> dict[str, str]:
-    """Variables that hold libraries to so many threads, or to fewer where somebody has said so."""
+    """Variables that hold libraries to this many threads, or to fewer where somebody has said so."""
     given = {name: os.environ.get(name, "") for name in THREAD_VARIABLES}
     return {name: str(min(cpus, int(text)) if text.isdigit() else cpus) for name, text in given.items()}

@@ -89,7 +89,7 @@ def p_value(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def seeds_needed(a: np.ndarray, b: np.ndarray, repeats: int = 200) -> dict[int, float]:
-    """How often so many seeds of each would have shown the difference: by number of seeds below those there are.
+    """How often fewer seeds of each would have shown the difference, by how many of them.
 
     Seeds are drawn anew from those that there are; shown means that Welch's test says so at 5 %.
     """

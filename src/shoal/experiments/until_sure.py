@@ -44,7 +44,7 @@ def until_sure(
 
 
 def _grow(experiment: Experiment, number: int, keeping: Keeping) -> bool:
-    """Train until there are so many seeds; False if somebody stopped it."""
+    """Train until there are this many seeds; False if somebody stopped it."""
     unused = (seed for seed in count() if seed not in experiment.seeds)
     more = [next(unused) for _ in range(number - len(experiment.seeds))]
     return carry_on(experiment.with_seeds(more), keeping).reason != INTERRUPTED

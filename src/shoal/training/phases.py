@@ -1,7 +1,7 @@
 """Phases: a curriculum for any world, as tables in a config file.
 
     [[phases]]
-    name = "slow"                        # ends after so many steps or episodes, or when a logged number is reached
+    name = "slow"                        # ends after a number of steps or episodes, or when a logged number is reached
     steps = 200_000
     episodes = 5_000
     until = {"rollout/ep_rew_mean" = 150}

@@ -77,7 +77,7 @@ class Tuner:
     # ------------------------------------------------------------------ the loop
 
     def run(self, crew: Crew, progress: Progress, seconds: float, trials: int | None) -> None:
-        """Search for so many seconds, or until there are so many trials."""
+        """Search for this many seconds, or until there are this many trials."""
         self._deadline, self._most = time.monotonic() + seconds, trials or 10**9
         for event in crew.work(self._next_job):
             if crew.stopping:
@@ -300,7 +300,7 @@ def load_study(folder: Path, seed: int) -> optuna.Study:
 
 
 def return_at(run: Path, seconds: float) -> float:
-    """The training return of a run after so many seconds of training."""
+    """The training return of a run after this many seconds of training."""
     metrics = read_source(run).runs[0].metrics
     if RETURN not in metrics:
         return float("-inf")

@@ -35,7 +35,7 @@ class Budget:
     seconds: float = 1800.0
     """Of the clock, over all processes and resumes."""
     trials: int | None = None
-    """At most so many trials."""
+    """The most trials to make."""
     seeds: int = 3
     """Runs of a promising trial."""
     run_seconds: float | None = None

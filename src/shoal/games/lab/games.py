@@ -23,7 +23,7 @@ Entrant = TypeVar("Entrant")
 
 
 def wilson(share: float, count: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share of so many."""
+    """Wilson's 95 % interval of a share of `count`."""
     z = 1.96
     middle = share + z * z / (2 * count)
     half = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count))

@@ -40,7 +40,7 @@ def measured_num_workers(lane: WorkerBatch, num_envs: int) -> int:
 
 
 def workers_for(computing: float, waiting: float, num_envs: int) -> int:
-    """Workers that keep the cores busy if a lane computes and waits for so many seconds."""
+    """Workers that keep the cores busy if a lane computes and waits for this many seconds."""
     if waiting < computing:  # between two steps a worker waits for its parent too
         return min(num_cores(), num_envs)
     wanted = num_cores() * (computing + waiting) / max(computing, 1e-6)

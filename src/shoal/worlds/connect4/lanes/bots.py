@@ -20,7 +20,7 @@ NODE = record(own=i64, board=i64, alpha=i8, beta=i8, best=i8, tried=i8)
 
 
 def choose(own, board, stones, depth, rng):
-    """The column that a bot plays who has `own` on a board of so many stones, and sees `depth` moves ahead."""
+    """The column that a bot plays who has `own` on a board with `stones` stones and looks `depth` moves ahead."""
     landing = landing_cells(board)
     if depth == 0:
         return column_at(landing, rng)
