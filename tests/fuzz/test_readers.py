@@ -88,6 +88,11 @@ def test_models_and_searches_that_were_made_here(tmp_path):
 # ---------------------------------------------------------------------- single cases that once ended in a traceback
 
 
+@pytest.mark.parametrize(("name", "seed"), [("kg folder", "20261118 302"), ("dvrp oracle", "20261118 832")])
+def test_a_case_that_was_found_at_length(name, seed):
+    try_one(BY_NAME[name], seed)
+
+
 @pytest.mark.parametrize(
     ("change", "field"),
     [

@@ -98,3 +98,10 @@ def test_a_file_that_is_not_text_is_one_sentence(tmp_path):
         read_atoms(tmp_path / "x.txt")
     with pytest.raises(ConfigError, match="no file"):
         read_atoms(tmp_path / "y.txt")
+
+
+def test_a_domain_that_is_not_defined_is_told_by_file(tmp_path):
+    path = tmp_path / "domain2constants.txt"
+    path.write_text("people a b\nlives:people:towns\n")
+    with pytest.raises(ConfigError, match=r"domain2constants\.txt: the predicate 'lives' has the domain 'towns'"):
+        read_domains(path)

@@ -58,8 +58,6 @@ def _declared(vocabulary: Vocabulary, domains: Domains) -> np.ndarray:
     table = np.full((vocabulary.num_regular + 1, 2), -1, np.int32)
     for predicate, sides in domains.of_predicate.items():
         for side, name in enumerate(sides):
-            if name not in number:
-                raise ConfigError(f"The predicate {predicate!r} declares the domain {name!r}, which is not defined.")
             if predicate in vocabulary.regular:
                 table[vocabulary.predicate_id(predicate), side] = number[name]
     return table

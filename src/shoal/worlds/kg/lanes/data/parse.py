@@ -179,4 +179,8 @@ def read_domains(path: Path) -> Domains:
             raise ParseError(f"{_shorten(line)} is neither 'domain e1 e2 ...' nor 'pred:headDomain:tailDomain'")
 
     _parsed(path, declare)
+    for predicate, sides in domains.of_predicate.items():
+        for name in sides:
+            if name not in domains.members:
+                raise ConfigError(f"{path}: the predicate {predicate!r} has the domain {name!r}, which is not defined.")
     return domains

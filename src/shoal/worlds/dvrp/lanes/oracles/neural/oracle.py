@@ -15,7 +15,7 @@ from torch import Tensor
 from shoal.agents.checks import check_device
 from shoal.errors import ConfigError
 from shoal.options import build
-from shoal.reading import parse_json
+from shoal.reading import parse_json, shortened
 from shoal.vector.oracle import Oracle
 from shoal.worlds.dvrp.lanes.city import City
 from shoal.worlds.dvrp.lanes.fleet import Fleet
@@ -182,7 +182,8 @@ def _load(path: Path, city: City) -> AttentionModel:
         raise ConfigError(f"{path} holds tensors but not an oracle: its architecture is missing.")
     if about.get("city") != city.identity:
         raise ConfigError(
-            f"The oracle in {path.name} was trained in city {about.get('city')}, and this is city {city.identity}. "
+            f"The oracle in {path.name} was trained in city {shortened(about.get('city'))}, "
+            f"and this is city {city.identity!r}. "
             "Train one here with `shoal dvrp train-oracle`, or use the oracle 'ruin', which knows every city."
         )
     try:
