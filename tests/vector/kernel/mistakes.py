@@ -327,6 +327,7 @@ BEFORE_COMPILING = {
         ["Toy.observation_space", "key 3", "Rename"],
     ),
     "a space without parts": ({"declare": "observation_space = gym.spaces.Tuple(())"}, ["no parts"]),
+    "the base of a logarithm": ({"step": "if s.t > 9999:\n    s.x = math.log(8.0, 2)"}, ["math.log", "math.log(base)"]),
     "a property": ({"more": "@property\ndef step(s):\n    return 0.0, False, False"}, ["a property", "`def`"]),
 }
 """Name: (lines to put in, words of the sentence); each is told before anything is compiled."""

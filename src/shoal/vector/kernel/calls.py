@@ -75,6 +75,8 @@ class _Calls:
             return _over_one_axis(text) if node.args or node.keywords else None
         if module is np and function.attr in ARRAY_METHODS:
             return _over_one_axis(text) if len(node.args) != 1 or node.keywords else None
+        if module is math and function.attr == "log" and len(node.args) > 1:
+            return f"{text} takes one number in a kernel. Write math.log(x) / math.log(base)."
         if module is np or module is math:
             return self._of_numbers(node, text)
         return None

@@ -222,8 +222,8 @@ class _Uses(ast.NodeVisitor):
     def visit_Assign(self, node: ast.Assign) -> None:
         self.generic_visit(node)
         for target in node.targets:
-            for part, value in _pairs(target, node.value):
-                self._check_fit(part, value)
+            for part, given in _pairs(target, node.value):
+                self._check_fit(part, given)
             if not isinstance(target, ast.Attribute | ast.Subscript):
                 continue
             kind, value = self._scope.kind(target), self._scope.kind(node.value)
