@@ -40,7 +40,8 @@ def _in_stretches(cell: nn.LSTMCell, features: Tensor, state: Tensor, done: Tens
     """As `unroll`, by torch's LSTM over stretches in which no episode ends before their last step."""
     weights = [cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh]
     stops = sorted({*(done.any(1).nonzero()[:, 0] + 1).tolist(), len(done)})
-    before, parts = [part.unsqueeze(0).contiguous() for part in state.chunk(2, -1)], []
+    before = [part.unsqueeze(0).contiguous() for part in state.chunk(2, -1)]
+    parts: list[Tensor] = []
     for start, stop in pairwise([0, *stops]):
         hidden, *after = torch.lstm(features[start:stop], before, weights, True, 1, 0.0, cell.training, False, False)
         parts.append(hidden)
