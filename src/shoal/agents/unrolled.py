@@ -4,11 +4,14 @@ What one step adds to the autograd tape costs more than the step itself. So the 
 gradient: everything that needs no state (the products with the inputs, the slopes of the gates, the gradients of the
 weights) is computed for all steps at once, and a step is the one product that remains and a few operations around it.
 
+Where few steps end an episode, torch's own LSTM is faster still, and runs from one of them to the next.
+
 T steps, N sequences, H numbers of state. `carries` [T, N, 1] is 0 after a step that ended an episode, else 1.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -19,12 +22,32 @@ from torch.nn import functional as F
 
 def unroll(cell: nn.GRUCell | nn.LSTMCell, features: Tensor, state: Tensor, done: Tensor) -> Tensor:
     """Hidden states [T, N, H] of `cell` over features [T, N, F] from state [N, S], zeroed after steps in `done`."""
+    if isinstance(cell, nn.LSTMCell) and _STRETCH * int(done.any(1).sum()) <= len(done):
+        return _in_stretches(cell, features, state, done)
     carries = (~done).unsqueeze(-1).to(features.dtype)
     gates = F.linear(features, cell.weight_ih, cell.bias_ih)
     if isinstance(cell, nn.GRUCell):
         return _UnrolledGRU.apply(gates, state, cell.weight_hh, cell.bias_hh, carries)
     hidden, memory = state.chunk(2, -1)
     return _UnrolledLSTM.apply(gates + cell.bias_hh, hidden, memory, cell.weight_hh, carries)
+
+
+_STRETCH = 8
+"""Mean number of steps between two that end an episode from which torch's LSTM on stretches is the faster one."""
+
+
+def _in_stretches(cell: nn.LSTMCell, features: Tensor, state: Tensor, done: Tensor) -> Tensor:
+    """As `unroll`, by torch's LSTM over stretches in which no episode ends before their last step."""
+    weights = [cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh]
+    stops = sorted({*(done.any(1).nonzero()[:, 0] + 1).tolist(), len(done)})
+    before = [part.unsqueeze(0).contiguous() for part in state.chunk(2, -1)]
+    parts: list[Tensor] = []
+    for start, stop in pairwise([0, *stops]):
+        hidden, *after = torch.lstm(features[start:stop], before, weights, True, 1, 0.0, cell.training, False, False)
+        parts.append(hidden)
+        carries = (~done[stop - 1]).view(1, -1, 1)
+        before = [part * carries for part in after]
+    return torch.cat(parts)
 
 
 def _cuts(carries: Tensor) -> list[Tensor | None]:

@@ -7,6 +7,7 @@ from shoal.world import Command
 SUITES = {
     "defaults": Command("what learns with everybody's defaults, over 26 tasks", "shoal.bench.defaults.suite:SUITE"),
     "fast": Command("the agents' fast paths against their plain definitions", "shoal.bench.fast:SUITE"),
+    "memory": Command("GRU and LSTM over whole sequences against torch's layers", "shoal.bench.memory:SUITE"),
     "minatar": Command("MinAtar's games, stepped, against gymnax's and the package's", "shoal.bench.minatar:SUITE"),
     "offpolicy": Command("SAC and DDDQN on hockey, learning included, against SB3's", "shoal.bench.offpolicy:SUITE"),
     "policy": Command("one observation to one action, in every form of a policy", "shoal.bench.policy:SUITE"),
