@@ -20,6 +20,7 @@ from torch.distributions import Categorical, Normal
 from shoal.bench.defaults.ours import score
 from shoal.bench.defaults.tasks import Task
 from shoal.bench.trainers.torch_ppo import network
+from shoal.options import Values
 from shoal.registry import make
 from shoal.trees import Tree
 
@@ -73,7 +74,8 @@ class Agent(nn.Module):
         """Observations [B, *obs] as flat numbers [B, F]."""
         if isinstance(self.space, gym.spaces.Box):
             return np.asarray(obs, np.float32).reshape(len(obs), -1)
-        return np.stack([gym.spaces.flatten(self.space, row) for row in obs]).astype(np.float32)
+        rows: list[Any] = [gym.spaces.flatten(self.space, row) for row in obs]
+        return np.stack(rows).astype(np.float32)
 
     def scaled(self, rows: np.ndarray) -> np.ndarray:
         """As the wrapper for observations hands them on."""
@@ -106,8 +108,8 @@ def entropy_of(policy: Categorical | Normal) -> Tensor:
 class Training:
     """One run."""
 
-    def __init__(self, task: dict[str, object], seed: int, algo: str, settings: dict[str, object]) -> None:
-        self.task, self.seed = Task(**task), seed  # type: ignore[arg-type]
+    def __init__(self, task: Values, seed: int, algo: str, settings: Values) -> None:
+        self.task, self.seed = Task(**task), seed
         self.script = CONTINUOUS if self.task.continuous else DISCRETE
         torch.manual_seed(seed)
         self.batch: Any = make(self.task.world, self.script.num_envs, **self.task.options)

@@ -7,6 +7,7 @@ from time import process_time
 
 from shoal.bench.defaults.tasks import Task
 from shoal.bench.trainers.shoal_loop import FOREVER, Returns
+from shoal.options import Values
 from shoal.registry import make
 from shoal.training.acting import Actor
 from shoal.training.config import TrainConfig, find_algo
@@ -22,8 +23,8 @@ EPISODES = 128
 class Training:
     """One run; nothing is written."""
 
-    def __init__(self, task: dict[str, object], seed: int, algo: str, settings: dict[str, object]) -> None:
-        self.task, self.seed = Task(**task), seed  # type: ignore[arg-type]
+    def __init__(self, task: Values, seed: int, algo: str, settings: Values) -> None:
+        self.task, self.seed = Task(**task), seed
         self.algo, self.settings = find_algo(algo), settings
 
     def run(self) -> dict[str, float]:
@@ -37,7 +38,7 @@ class Training:
             seed=self.seed,
             checkpoint_every=FOREVER,
             algo=self.algo.config_class()(**{**remembers, **of_agent}),
-            **lanes,  # type: ignore[arg-type]
+            **lanes,
         )
         began = process_time()
         with closing(make(self.task.world, config.num_envs, **self.task.options)) as batch:

@@ -15,6 +15,7 @@ from stable_baselines3 import DQN, PPO, SAC
 from shoal.bench.defaults.ours import score
 from shoal.bench.defaults.tasks import Task
 from shoal.bridges.sb3 import vec_env
+from shoal.options import Values
 from shoal.trees import Tree
 
 AGENTS: dict[str, Any] = {"ppo": PPO, "sac": SAC, "dddqn": DQN}
@@ -23,8 +24,8 @@ AGENTS: dict[str, Any] = {"ppo": PPO, "sac": SAC, "dddqn": DQN}
 class Training:
     """One run."""
 
-    def __init__(self, task: dict[str, object], seed: int, algo: str, settings: dict[str, object]) -> None:
-        self.task, self.seed, self.algo = Task(**task), seed, algo  # type: ignore[arg-type]
+    def __init__(self, task: Values, seed: int, algo: str, settings: Values) -> None:
+        self.task, self.seed, self.algo = Task(**task), seed, algo
 
     def run(self) -> dict[str, float]:
         """Train and evaluate: {"score", "steps", "cpu"}."""

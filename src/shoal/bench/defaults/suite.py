@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from shoal.bench.defaults.verdict import Outcome, tables
 from shoal.bench.process import ONE_THREAD, ChildProcess
 from shoal.bench.report import make_console
 from shoal.errors import ConfigError, unknown_name
-from shoal.options import hints_of, read_text
+from shoal.options import Values, hints_of, read_text
 from shoal.training.config import find_algo
 from shoal.training.lab import Verb
 
@@ -69,10 +69,10 @@ class DefaultsArgs:
             raise ConfigError(f"--seeds must be at least 1, not {self.seeds}.")
 
 
-def settings_of(words: tuple[str, ...], algo: str) -> dict[str, object]:
+def settings_of(words: tuple[str, ...], algo: str) -> Values:
     """`name=value` words as settings of an agent, or of how many lanes it has."""
     hints = {**hints_of(find_algo(algo).config_class()), "num_envs": int}
-    settings = {}
+    settings: Values = {}
     for name, equals, text in (word.partition("=") for word in words):
         if not equals:
             raise ConfigError(f"--settings takes words as lr=1e-3, not {name!r}.")
@@ -96,9 +96,9 @@ def work_of(args: DefaultsArgs) -> Iterator[tuple[str, Contender, Task, int]]:
                     yield called, contender, task, seed
 
 
-def train(child: ChildProcess, entry: str, task: Task, seed: int, args: DefaultsArgs) -> dict[str, float]:
+def train(child: ChildProcess, entry: str, task: Task, seed: int, args: DefaultsArgs) -> Values:
     """One run in a contender's process."""
-    child.start(entry, task=task.values(), seed=seed, algo=args.algo, settings=settings_of(args.settings, args.algo))
+    child.start(entry, task=asdict(task), seed=seed, algo=args.algo, settings=settings_of(args.settings, args.algo))
     return child.do("run")
 
 

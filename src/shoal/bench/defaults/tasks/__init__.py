@@ -5,7 +5,7 @@ Only the standard library is imported here: every contender reads it in a proces
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 KERNELS = "shoal.bench.defaults.tasks"
 
@@ -23,10 +23,6 @@ class Task:
     continuous: bool = False
     memory: bool = False
     """Who does not remember cannot solve it: contenders that have a recurrent agent use it."""
-
-    def values(self) -> dict[str, object]:
-        """For another process."""
-        return asdict(self)
 
 
 def _ours(module: str, kernel: str) -> str:
