@@ -48,7 +48,7 @@ def make_hooks(batch: Batch, config: HockeyConfig) -> Hooks:
     recorders: tuple[Recorder, ...] = ()
     if config.extra.both_players:
         if not isinstance(batch.pattern, VersusBatch):
-            raise ConfigError("both_players needs lanes with --opponent pool.")
+            raise ConfigError("both_players needs an agent with a replay memory, and lanes with --opponent pool.")
         recorders = (OtherSeat(batch.pattern.table),)
     callbacks: tuple[Callback, ...] = (WinRates(config),)
     if config.extra.mirror:
