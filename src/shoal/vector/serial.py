@@ -25,7 +25,8 @@ class SerialBatch(LaneBatch):
         env: a Gymnasium id, an environment class, or a function that makes one.
         env_kwargs: keyword arguments for each of them.
         env_wrappers: what is put around each of them, as "module:Wrapper".
-        autoreset_mode, copy: as for every `Batch`.
+        autoreset_mode: as for every `Batch`.
+        copy: as for every `Batch`.
     """
 
     def __init__(

@@ -68,7 +68,8 @@ def ppo_config(
         train_batch_size: environment samples of one iteration, over all lanes and runners.
         minibatch_size: environment samples of one gradient step of each learner; none takes 1,024, or all there are.
         num_epochs: passes over the train batch.
-        num_env_runners, num_learners: remote ones; 0 works in this process.
+        num_env_runners: remote ones; 0 samples in this process.
+        num_learners: remote ones; 0 learns in this process.
         num_gpus_per_learner: GPUs of each learner, which may be a share of one; 0 learns on the CPU.
         seed: everything random follows from it; None draws fresh entropy.
         evaluate_every: iterations between evaluations (0: none) of `evaluation_episodes` without exploration.

@@ -52,7 +52,8 @@ class WorkerBatch(LaneBatch):
             "fork" does not, but copies a process that may have threads.
         step_timeout: seconds a lane may take for one step or reset before it counts as hung; None for ever.
         on_fault: "raise" or "restart".
-        autoreset_mode, copy: as for every `Batch`.
+        autoreset_mode: as for every `Batch`.
+        copy: as for every `Batch`.
     """
 
     def __init__(
