@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import random
 import time
+import urllib.parse
+import urllib.request
 
 import gymnasium as gym
 import numpy as np
 import pytest
 
+from shoal.port.module import load_kernel, write_module
+from shoal.port.proof import prove
 from shoal.port.refusal import PortError, Refused
 from shoal.port.watch import watch
 from shoal.port.writer import translate
@@ -79,7 +83,58 @@ class Clock(Plain):
         return time.time() % 1.0
 
 
+class Urls(Plain):
+    def change(self, action):
+        return float(len(urllib.parse.quote(str(action))))
+
+
+class Sockets(Plain):
+    def change(self, action):
+        return float(urllib.request.getproxies() is None)
+
+
+class ChangesShape(Plain):
+    def reset(self, *, seed=None, options=None):
+        self.rows = np.zeros(2)
+        return super().reset(seed=seed)
+
+    def change(self, action):
+        self.rows = np.zeros(3) if action else np.zeros(2)
+        return self.rows.sum()
+
+
+class ChangesType(Plain):
+    def reset(self, *, seed=None, options=None):
+        self.kind = 1
+        return super().reset(seed=seed)
+
+    def change(self, action):
+        self.kind = "one" if action else (1, 2)
+        return 0.1 * len(self.kind)
+
+
+class Node:
+    def __init__(self, depth):
+        self.next = Node(depth - 1) if depth else None
+
+    def length(self):
+        return 1 + (self.next.length() if self.next is not None else 0)
+
+
+class WalksObjects(Plain):
+    def __init__(self):
+        self.head = Node(9)
+
+    def change(self, action):
+        return 0.01 * self.head.length()
+
+
 CASES = [
+    (Urls, "calls urllib", "Compute it once in __init__"),
+    (Sockets, "calls urllib", "Compute it once in __init__"),
+    (ChangesShape, "shape", "one shape"),
+    (ChangesType, "is now", "Keep one type"),
+    (WalksObjects, "from within itself", "Write it as a loop"),
     (GlobalState, "changes global state", "Keep it in an attribute"),
     (GlobalRandom, "draws from global random numbers", "Use self.np_random"),
     (NumpyGlobalRandom, "draws from global random numbers", "Use self.np_random"),
@@ -131,3 +186,57 @@ class Wrapped(gym.Wrapper):
 def test_an_unknown_wrapper_is_refused():
     with pytest.raises(PortError, match="Wrapped around Plain is a wrapper that is not compiled"):
         watch(Wrapped(Plain()))
+
+
+class Aliases(gym.Env):
+    """Hands out the array that it goes on changing."""
+
+    observation_space, action_space = Plain.observation_space, Plain.action_space
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.x, self.t = np.zeros(1, np.float32), 0
+        return self.x, {}
+
+    def step(self, action):
+        self.x += 1.0 if action else -1.0
+        self.t += 1
+        return self.x, float(self.x[0]), False, self.t >= 20, {}
+
+
+def test_observations_that_alias_the_state_are_copies_of_it(proven):
+    _, proof = proven(Aliases, steps=25)
+    assert proof.ulps == 0
+
+
+class Rare(Plain):
+    """Differs from what is compiled in one step of many: the original's method is another one there."""
+
+    def change(self, action):
+        return 0.1 if self.t != 7 else 0.2
+
+
+def test_a_difference_in_a_rare_branch_names_step_attribute_and_both_values(tmp_path):
+    source = translate(watch(Rare()), "Ported")
+    source.text = source.text.replace("0.2", "0.25")
+    path = tmp_path / "ported.py"
+    write_module(source, path)
+    with pytest.raises(PortError, match=r"after step 8 of an episode .* is .* compiled and .* in the original"):
+        prove(Rare, load_kernel(path, "Ported"), source, 0.0, 12, compiled=False)
+
+
+class Midway(Plain):
+    """Returns on one way through a branch, with more to do behind it."""
+
+    def change(self, action):
+        if self.t > 2:
+            if self.x > 0.25:
+                return -1.0
+            elif action:
+                return 0.2
+        return 0.1
+
+
+def test_a_return_midway_leaves_what_stands_behind_it_undone(proven):
+    _, proof = proven(Midway, steps=12)
+    assert proof.ulps == 0

@@ -35,9 +35,6 @@ TELLING = {"warn", "warning", "info", "debug", "error", "print", "log", "excepti
 RANDOM = ("numpy.random", "gymnasium.utils.seeding")
 DRAWING = {"render", "_render", "render_frame", "_render_frame", "_render_gui", "_render_text"}
 LIST_CAP = 64
-MATH_INEXACT = {"sin", "cos", "tan", "exp", "log", "tanh", "sinh", "cosh", "asin", "acos", "atan", "atan2", "log2",
-                "log10", "log1p", "expm1", "pow", "hypot"}  # fmt: skip
-MATH_EXACT = {"sqrt", "fabs", "copysign", "fmod"}
 
 
 class Calls(Folding):

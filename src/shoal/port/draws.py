@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.port.numpy_reductions import NumpyReductions
+from shoal.port.array_methods import ArrayMethods
 from shoal.port.refusal import Cannot
 from shoal.port.values import (
     F32,
@@ -31,11 +31,11 @@ from shoal.port.values import (
     as_float,
 )
 
-LEGACY = "Use rand, randint, random_sample, uniform, normal, choice, permutation or shuffle."
+LEGACY_WAY_OUT = "Use rand, randint, random_sample, uniform, normal, choice, permutation or shuffle."
 WAY_OUT = "Use random, uniform, integers, normal, choice, exponential, poisson, binomial, permutation or shuffle."
 
 
-class Draws(NumpyReductions):
+class Draws(ArrayMethods):
     """How random numbers are followed."""
 
     def draw(self, generator: Generator, name: str, arguments: list[Value], named: dict[str, Value]) -> Value:
@@ -43,8 +43,14 @@ class Draws(NumpyReductions):
         arguments, named = [self.simple(a) for a in arguments], {k: self.simple(v) for k, v in named.items()}
         method = getattr(self, f"{'legacy' if generator.legacy else 'draw'}_{name}", None)
         if method is None:
-            raise Cannot(f"draws with .{name}(), which has no translation", LEGACY if generator.legacy else WAY_OUT)
+            raise Cannot(
+                f"draws with .{name}(), which has no translation", LEGACY_WAY_OUT if generator.legacy else WAY_OUT
+            )
         return method(arguments, named)
+
+    def drawn(self, name: str, *parameters: str) -> str:
+        """The expression of one draw from the generator that is in use."""
+        return f"{self.stream}.{name}({', '.join(['s', *parameters])})"
 
     def take_stream(self, generator: Generator) -> None:
         """All numbers of one kind must come from one generator."""
@@ -54,7 +60,8 @@ class Draws(NumpyReductions):
             both = [operator.attrgetter(path)(self.layout.example) for path in (known, generator.path)]
             if both[0] is not both[1]:
                 raise Cannot(
-                    f"draws from {generator.path} where {known} is drawn from elsewhere", "Draw all from self.np_random."
+                    f"draws from {generator.path} where {known} is drawn from elsewhere",
+                    "Draw all from self.np_random.",
                 )
             return
         self.streams[self.stream] = generator.path
@@ -146,7 +153,10 @@ class Draws(NumpyReductions):
         a, b = self.parameter(low), self.parameter(high)
         single = self.is_none(size) and not self.shape(low) and not self.shape(high)
         return self.many(
-            size, PY_FLOAT if single else NP_FLOAT, lambda at: f"{self.stream}.uniform(s, {a(at)}, {b(at)})", [low, high]
+            size,
+            PY_FLOAT if single else NP_FLOAT,
+            lambda at: f"{self.stream}.uniform(s, {a(at)}, {b(at)})",
+            [low, high],
         )
 
     def draw_normal(self, arguments: list[Value], named: dict[str, Value]) -> Value:
@@ -156,7 +166,10 @@ class Draws(NumpyReductions):
         self.inexact["exp and log of rare normal numbers"] = None
         single = self.is_none(size) and not self.shape(mean) and not self.shape(deviation)
         return self.many(
-            size, PY_FLOAT if single else NP_FLOAT, lambda at: f"{self.stream}.normal(s, {a(at)}, {b(at)})", [mean, deviation]
+            size,
+            PY_FLOAT if single else NP_FLOAT,
+            lambda at: f"{self.stream}.normal(s, {a(at)}, {b(at)})",
+            [mean, deviation],
         )
 
     def draw_standard_normal(self, arguments: list[Value], named: dict[str, Value]) -> Value:
@@ -164,7 +177,7 @@ class Draws(NumpyReductions):
         if not self.is_none(dtype) and np.dtype(dtype.value) == F32:  # type: ignore[attr-defined]
             raise Cannot("draws normal numbers as float32", "Draw float64 and convert with .astype(np.float32).")
         self.inexact["exp and log of rare normal numbers"] = None
-        return self.many(size, PY_FLOAT if self.is_none(size) else NP_FLOAT, lambda at: f"{self.stream}.standard_normal(s)")
+        return self.many(size, PY_FLOAT if self.is_none(size) else NP_FLOAT, lambda at: self.drawn("standard_normal"))
 
     def draw_exponential(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         scale, size = self.given(arguments, named, ["scale", "size"], [1.0, None])
@@ -172,7 +185,10 @@ class Draws(NumpyReductions):
         self.inexact["exp and log of rare exponential numbers"] = None
         single = self.is_none(size) and not self.shape(scale)
         return self.many(
-            size, PY_FLOAT if single else NP_FLOAT, lambda at: f"{a(at)} * {self.stream}.standard_exponential(s)", [scale]
+            size,
+            PY_FLOAT if single else NP_FLOAT,
+            lambda at: f"{a(at)} * {self.drawn('standard_exponential')}",
+            [scale],
         )
 
     def draw_lognormal(self, arguments: list[Value], named: dict[str, Value]) -> Value:
@@ -216,7 +232,7 @@ class Draws(NumpyReductions):
         count = texts[1] if texts[0] == "0" and not more else f"{texts[1]} - {texts[0]}" + (" + 1" if more else "")
         if all(isinstance(v, Const) for v in (low, high)):
             count = str(int(high.value) - int(low.value) + more)  # type: ignore[attr-defined]
-        text = f"{self.stream}.below(s, {count})" if texts[0] == "0" else f"{texts[0]} + {self.stream}.below(s, {count})"
+        text = ("" if texts[0] == "0" else f"{texts[0]} + ") + self.drawn("below", count)
         plain = self.is_none(size) and wanted == INT
         return self.many(size, NP_INT if plain else Kind(wanted), lambda at: text)
 
@@ -229,7 +245,9 @@ class Draws(NumpyReductions):
 
         def one(a: Num, b: Num) -> Num:
             first, last = self.hold(a), self.hold(b)
-            return Num(self.temporary(f"{first.expr} + {self.stream}.below(s, {last.expr} - {first.expr}{more})"), NP_INT)
+            return Num(
+                self.temporary(f"{first.expr} + {self.drawn('below', f'{last.expr} - {first.expr}{more}')}"), NP_INT
+            )
 
         return self.elementwise(one, [low, high]) if bounds else one(self.number(low), self.number(high))
 
@@ -374,42 +392,3 @@ class Draws(NumpyReductions):
         self.store_array(target, array)
         self.shuffle_memory(target)
         return target
-
-    # ------------------------------------------------------------------ RandomState
-
-    def legacy_random_sample(self, arguments: list[Value], named: dict[str, Value]) -> Value:
-        return self.draw_random(arguments, named)
-
-    legacy_random = legacy_random_sample
-
-    def legacy_rand(self, arguments: list[Value], named: dict[str, Value]) -> Value:
-        return self.draw_random([Const(tuple(n for a in arguments for n in self.sizes(a)))] if arguments else [], {})
-
-    def legacy_uniform(self, arguments: list[Value], named: dict[str, Value]) -> Value:
-        return self.draw_uniform(arguments, named)
-
-    def legacy_randint(self, arguments: list[Value], named: dict[str, Value]) -> Value:
-        drawn = self.draw_integers(arguments, named)
-        return Num(drawn.expr, PY_INT) if isinstance(drawn, Num) and "dtype" not in named else drawn
-
-    def legacy_normal(self, arguments: list[Value], named: dict[str, Value]) -> Value:
-        return self.draw_normal(arguments, named)
-
-    def legacy_standard_normal(self, arguments: list[Value], named: dict[str, Value]) -> Value:
-        return self.draw_standard_normal(arguments, named)
-
-    def legacy_randn(self, arguments: list[Value], named: dict[str, Value]) -> Value:
-        sizes = [Const(tuple(n for a in arguments for n in self.sizes(a)))] if arguments else []
-        return self.draw_standard_normal(list(sizes), {})
-
-    def legacy_choice(self, arguments: list[Value], named: dict[str, Value]) -> Value:
-        (replaces,) = self.given(arguments[2:3], {k: v for k, v in named.items() if k == "replace"}, ["replace"], [True])
-        if not (isinstance(replaces, Const) and replaces.value):
-            raise Cannot("chooses without return from a RandomState", "Take the first of permutation(n).")
-        return self.draw_choice(arguments, named)
-
-    def legacy_shuffle(self, arguments: list[Value], named: dict[str, Value]) -> Value:
-        return self.draw_shuffle(arguments, named)
-
-    def legacy_permutation(self, arguments: list[Value], named: dict[str, Value]) -> Value:
-        return self.draw_permutation(arguments, named)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 import builtins
 import enum
-import functools
-import inspect
 import operator
 import types
 from collections.abc import Callable
@@ -15,10 +13,10 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from shoal.port.classes import Classes
 from shoal.port.frames import Frame
 from shoal.port.joining import join, layout_of
 from shoal.port.layouts import ListL, tidy
-from shoal.port.plain import PlainStatements
 from shoal.port.refusal import Cannot, Raises
 from shoal.port.values import (
     F32,
@@ -56,17 +54,13 @@ OPERATORS: dict[type, tuple[str, Callable[[Any, Any], Any]]] = {
     ast.BitXor: ("^", operator.xor), ast.LShift: ("<<", operator.lshift), ast.RShift: (">>", operator.rshift),
 }  # fmt: skip
 GENERATORS = ("Generator", "default_rng", "RandomState", "PCG64", "SeedSequence")
-METHODS: dict[type, str] = {
-    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
-    ast.Pow: "pow", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor",
-}  # fmt: skip
 COMPARISONS: dict[type, tuple[str, Callable[[Any, Any], Any]]] = {
     ast.Eq: ("==", operator.eq), ast.NotEq: ("!=", operator.ne), ast.Lt: ("<", operator.lt),
     ast.LtE: ("<=", operator.le), ast.Gt: (">", operator.gt), ast.GtE: (">=", operator.ge),
 }  # fmt: skip
 
 
-class Expressions(PlainStatements):
+class Expressions(Classes):
     """How expressions are followed."""
 
     def value(self, node: ast.expr) -> Value:
@@ -155,29 +149,6 @@ class Expressions(PlainStatements):
         if isinstance(owner, Seq) and owner.named is not None:
             return self.attribute_of_named_tuple(owner, name)
         return Bound(owner, name)
-
-    def class_of(self, value: Value) -> type | None:
-        """The class that somebody wrote for an object or a named tuple."""
-        return type(value.layout.example) if isinstance(value, Obj) else value.named if isinstance(value, Seq) else None
-
-    def attribute_of_named_tuple(self, owner: Seq, name: str) -> Value:
-        fields = list(getattr(owner.named, "_fields", ()))
-        return owner.items[fields.index(name)] if name in fields else self.member(owner, name)
-
-    def member(self, owner: Value, name: str) -> Value:
-        """What the class of an object says about a name: a property's value, a method, a constant."""
-        cls = self.class_of(owner)
-        assert cls is not None
-        member = inspect.getattr_static(cls, name)
-        if isinstance(member, property | functools.cached_property):
-            function = member.fget if isinstance(member, property) else member.func
-            return self.call_function(function, [owner], {}, owner=_owner(cls, name))
-        if isinstance(member, staticmethod | classmethod):
-            receiver = None if isinstance(member, staticmethod) else Const(cls)
-            return Bound(receiver, name, member.__func__) if receiver else Const(member.__func__)
-        if isinstance(member, types.FunctionType) and name != "_replace":
-            return Bound(owner, name, member)
-        return Bound(owner, name) if isinstance(owner, Seq) else self.constant(member)
 
     def attribute_of_constant(self, x: Any, name: str) -> Value:
         if isinstance(x, types.ModuleType) and x.__name__ in ("random", "numpy.random") and name not in GENERATORS:
@@ -279,18 +250,6 @@ class Expressions(PlainStatements):
                 return Either(either.test, a, b)
         return self.choose(either.test, ([], parts[1]), ([], parts[0]))
 
-    def operator_method(self, op: ast.operator, left: Value, right: Value) -> Value | None:
-        """The operation as somebody's class defines it; None where it does not."""
-        name = METHODS.get(type(op), "")
-        for owner, other, prefix in ((left, right, "__"), (right, left, "__r")):
-            cls = self.class_of(owner) or (type(owner.value) if isinstance(owner, Const) else None)
-            method = inspect.getattr_static(cls, f"{prefix}{name}__", None) if cls is not None else None
-            if isinstance(method, types.FunctionType):
-                return self.call_function(method, [owner, other], {}, owner=cls)
-        if isinstance(left, Obj) or isinstance(right, Obj):
-            raise Cannot("computes with objects", "Compute with their numbers.")
-        return None
-
     def sequence_operation(self, op: ast.operator, left: Value, right: Value) -> Value | None:
         is_left, is_right = (
             isinstance(v, Seq) or (isinstance(v, Const) and isinstance(v.value, tuple | list)) for v in (left, right)
@@ -388,10 +347,6 @@ def _is_exact(text: str) -> bool:
         return float(np.float32(float(text))) == float(text)
     except ValueError:
         return False
-
-
-def _owner(cls: type, name: str) -> type | None:
-    return next((base for base in cls.__mro__ if name in vars(base)), None)
 
 
 def text_of(test: Any) -> str:

@@ -7,7 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from shoal.port.frames import FALLS, MAYBE, NEVER, Bind, Loop, Turn, Walk, as_walk, assigns, own_nodes, read_outside, returns_in_loop
+from shoal.port.frames import (
+    FALLS,
+    MAYBE,
+    NEVER,
+    Bind,
+    Loop,
+    Turn,
+    Walk,
+    as_walk,
+    assigns,
+    own_nodes,
+    read_outside,
+    returns_in_loop,
+)
 from shoal.port.joining import join, layout_of
 from shoal.port.layouts import ConstL, OpaqueL
 from shoal.port.refusal import Cannot, Refused, Restart

@@ -1,7 +1,7 @@
 """The random numbers of `numpy.random.RandomState` as kernel code: MT19937 and its first distributions, bit for bit.
 
-Every function is a plain kernel function of the lane's record `s`, which has the fields of `FIELDS`: the 624 words of the
-Mersenne twister (Matsumoto and Nishimura 1998), the place of the next one, and the normal number kept for the next draw.
+Every function is a plain kernel function of the lane's record `s`, which has the fields of `FIELDS`: the 624 words of
+the Mersenne twister (Matsumoto and Nishimura 1998), the place of the next one, and the normal number that is kept.
 """
 
 from __future__ import annotations

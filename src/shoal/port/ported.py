@@ -22,12 +22,14 @@ import numpy as np
 
 from shoal.errors import KernelWarning
 from shoal.port.joining import describe
+from shoal.port.known import keep_factor
 from shoal.port.lanes import PortedKernel
 from shoal.port.module import digest, load_kernel, port_folder, write_module
 from shoal.port.proof import Proof, prove
 from shoal.port.watch import is_helper, unwrap, watch
 from shoal.port.writer import Source, translate
 from shoal.vector.kernel import KernelBatch
+from shoal.vector.lanes.making import EnvMaker
 
 MEASURED_LANES = 1024
 
@@ -94,6 +96,8 @@ def port(make: Callable[[], gym.Env], tolerance: float = 0.0, announce: bool = T
         time.process_time() - cpu,
     )  # fmt: skip
     remember(key, made, source.files)
+    if isinstance(make, EnvMaker):
+        keep_factor(make.source, make.kwargs, factor)
     return made
 
 

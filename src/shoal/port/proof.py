@@ -51,6 +51,7 @@ def prove(
     tolerance: float = 0.0,
     steps: int = STEPS,
     compiled: bool = True,
+    first_seed: int = 1000,
 ) -> Proof:
     """Replay; `PortError` for the first difference beyond what is allowed."""
     try:
@@ -60,24 +61,28 @@ def prove(
         raise PortError(
             f"The kernel that was made of {source.name} does not run: {error} Keep compiled=False."
         ) from error
-    return _Replay(make, batch, source, tolerance).run(steps)
+    return _Replay(make, batch, source, tolerance, first_seed).run(steps)
 
 
 class _Replay:
-    def __init__(self, make: Callable[[], gym.Env], batch: KernelBatch, source: Source, tolerance: float) -> None:
-        self._source, self._tolerance = source, tolerance
+    def __init__(
+        self, make: Callable[[], gym.Env], batch: KernelBatch, source: Source, tolerance: float, first_seed: int
+    ) -> None:
+        self._source, self._tolerance, self._first_seed = source, tolerance, first_seed
         self._ulps = ULPS if source.inexact else 0
         self._envs = [make() for _ in range(LANES)]
         self._twins = [make(), make()]
         self._bases = [unwrap(env)[0] for env in self._envs]
         self._layout: ObjL = source.layout
         self._batch = batch
-        self._actions = [actions_of(env.action_space, np.random.default_rng(k)) for k, env in enumerate(self._envs)]
+        self._actions = [
+            actions_of(env.action_space, np.random.default_rng(first_seed + k)) for k, env in enumerate(self._envs)
+        ]
         self._lengths = np.zeros(LANES, np.int64)
         self._proof = Proof(0, 0, 0.0, "")
 
     def run(self, steps: int) -> Proof:
-        seeds = [1000 + k for k in range(LANES)]
+        seeds = [self._first_seed + k for k in range(LANES)]
         with np.errstate(all="ignore"):
             self._same_twice(seeds[0])
             self._reset(np.ones(LANES, np.bool_), seeds, seeded=True)
@@ -289,12 +294,16 @@ def _within(name: str, column: np.ndarray, theirs: np.ndarray, state: dict[str, 
             continue
         if key.endswith("_none"):
             absent = np.asarray(count)
-            column = np.where(absent.reshape(*absent.shape, *[1] * (column.ndim - absent.ndim)), theirs, column)
+            column = np.where(_as_deep(absent, column.ndim), theirs, column)
             continue
         lengths = np.asarray(count)
         inside = np.arange(column.shape[lengths.ndim]) < lengths[..., None]
-        column = np.where(inside.reshape(*inside.shape, *[1] * (column.ndim - inside.ndim)), column, theirs)
+        column = np.where(_as_deep(inside, column.ndim), column, theirs)
     return column
+
+
+def _as_deep(mask: np.ndarray, ndim: int) -> np.ndarray:
+    return mask.reshape(mask.shape + (1,) * (ndim - mask.ndim))
 
 
 def _row(tree: Any, lane: int) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import keyword
 import textwrap
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,11 +22,10 @@ from shoal.port.declarations import (
     _Rebound,
     space_text,
 )
-from shoal.port.draws import Draws
-from shoal.port.joining import layout_of
-from shoal.port.layouts import ArrL, DictL, ListL, MaybeL, NumL, ObjL, SeqL, tidy
+from shoal.port.layouts import ArrL, DictL, ListL, MaybeL, ObjL, SeqL, tidy
 from shoal.port.refusal import Cannot, Obstacle, Refused, Restart
-from shoal.port.values import INT, Cells, Const, DictV, Kind, Mem, Num, Obj, Opaque, Seq, Value, as_float, literal
+from shoal.port.returned import Returned
+from shoal.port.values import Const, Obj, Value, as_float, literal
 from shoal.port.variants import VarL
 from shoal.port.watch import Watched
 
@@ -78,7 +76,7 @@ def translate(watched: Watched, name: str) -> Source:
     )
 
 
-class Writer(Draws):
+class Writer(Returned):
     """One attempt at translating, with what was decided by those before."""
 
     def __init__(self, watched: Watched, decisions: Decisions) -> None:
@@ -139,7 +137,8 @@ class Writer(Draws):
         text = self.module(name, reset, step, observe, infos)
         files = sorted({key.rpartition("(")[2].rstrip(")") for key in self.reached})
         return Source(
-            name, text, self.tables, self.layout, self.watched.limit, self.streams, self.renewed, list(self.notes), list(self.inexact),
+            name, text, self.tables, self.layout, self.watched.limit, self.streams, self.renewed,
+            list(self.notes), list(self.inexact),
             list(self.reached), files, self.watched.env.observation_space, list(infos),
             all(not shape for _, shape in self.columns.values()),
         )  # fmt: skip
@@ -245,128 +244,6 @@ class Writer(Draws):
                     cannot.instead,
                 )
             ) from None
-
-    def action(self, space: gym.Space, expr: str) -> Value:
-        if isinstance(space, gym.spaces.Discrete):
-            self.stable.add(expr)
-            if int(space.start) >= 0:
-                self.natural.add(expr)
-            return Num(expr, Kind(INT))
-        if isinstance(space, gym.spaces.Dict):
-            return DictV({key: self.action(sub, f"{expr}.{key}") for key, sub in space.items()}, -1)
-        if isinstance(space, gym.spaces.Tuple):
-            return Seq([self.action(sub, f"{expr}[{k}]") for k, sub in enumerate(space.spaces)])
-        if space.shape == ():
-            return Num(expr, Kind(np.dtype(space.dtype)))
-        shape, dtype = space.shape, np.dtype(space.dtype)
-        if shape is None or dtype.kind not in "biuf":
-            raise Cannot(f"takes actions of {space}", "Use Box, Discrete, MultiDiscrete or MultiBinary.")
-        size = int(np.prod(shape))
-        if size > 16 or ("action",) in self.decisions.memory:
-            return Mem(expr, shape, dtype, [(k, "0", 1) for k in range(len(shape))], False)
-        exprs = [f"{expr}[{', '.join(map(str, at))}]" for at in np.ndindex(shape)]
-        self.stable |= set(exprs)
-        return Cells(shape, dtype, exprs, False, ("action",))
-
-    # ------------------------------------------------------------------ what is returned
-
-    def write_obs(self, space: gym.Space, name: str, value: Value) -> None:
-        value = self.simple(value)
-        if isinstance(space, gym.spaces.Dict):
-            given = value.items if isinstance(value, DictV) else {k: Const(v) for k, v in value.value.items()}  # type: ignore[attr-defined]
-            for key, sub in space.items():
-                self.write_obs(sub, f"{name}_{key}", given[key])
-            return
-        if isinstance(space, gym.spaces.Tuple):
-            for k, (sub, part) in enumerate(zip(space.spaces, self.items(value), strict=True)):
-                self.write_obs(sub, f"{name}_{k}", part)
-            return
-        layout = self.obs_layout(space, name)
-        if isinstance(layout, NumL):
-            number = (
-                self.cast(self.number(value), layout.kind.dtype)
-                if not isinstance(space, gym.spaces.Discrete)
-                else self.number(value)
-            )
-            self.write(layout, f"s.{name}", Num(number.expr, layout.kind))
-        else:
-            self.write(layout, f"s.{name}", self.array(value, layout.dtype))
-        self.columns |= layout.columns(name)
-
-    def obs_layout(self, space: gym.Space, name: str) -> Any:
-        if isinstance(space, gym.spaces.Discrete):
-            return NumL(Kind(INT))
-        if not isinstance(space, gym.spaces.Box | gym.spaces.MultiDiscrete | gym.spaces.MultiBinary):
-            raise Cannot(
-                f"observes a {type(space).__name__}", "Use Box, Discrete, MultiDiscrete, MultiBinary, Dict or Tuple."
-            )
-        dtype, shape = np.dtype(space.dtype), space.shape
-        return ArrL(shape, dtype, int(np.prod(shape)) > 16) if shape else NumL(Kind(dtype))
-
-    def observe_lines(self, space: gym.Space, name: str, out: str) -> list[str]:
-        if isinstance(space, gym.spaces.Dict):
-            return [
-                line for key, sub in space.items() for line in self.observe_lines(sub, f"{name}_{key}", f"{out}.{key}")
-            ]
-        if isinstance(space, gym.spaces.Tuple):
-            return [
-                line
-                for k, sub in enumerate(space.spaces)
-                for line in self.observe_lines(sub, f"{name}_{k}", f"{out}[{k}]")
-            ]
-        layout = self.obs_layout(space, name)
-        if isinstance(layout, NumL):
-            return [f"{out}[0] = s.{name}"]
-        if not layout.memory:
-            return [f"{out}[{', '.join(map(str, at))}] = s.{name}_{k}" for k, at in enumerate(np.ndindex(layout.shape))]
-        indices = [f"i{k}" for k in range(len(layout.shape))]
-        lines = [f"{out}[{', '.join(indices)}] = s.{name}[{', '.join(indices)}]"]
-        for index, n in reversed(list(zip(indices, layout.shape, strict=True))):
-            lines = [f"for {index} in range({n}):", *["    " + line for line in lines]]
-        return lines
-
-    def keep_info(self, info: Value) -> dict[str, Any]:
-        """Numbers and arrays of the info dict go into fields; what they are."""
-        if isinstance(info, Const) and isinstance(info.value, dict):
-            info = DictV({k: Const(v) for k, v in info.value.items()})
-        if not isinstance(info, DictV):
-            self.note("infos are left out: their keys are not the same in all branches")
-            return {}
-        kept: dict[str, Any] = {}
-        for key, value in info.items.items():
-            value = self.simple(value)
-            layout = layout_of(value)
-            usable = (
-                isinstance(key, str)
-                and key.isidentifier()
-                and not keyword.iskeyword(key)
-                and not hasattr(np.record, key)
-            )
-            if isinstance(value, Seq) and all(isinstance(layout_of(i), NumL) for i in value.items) and value.items:
-                value = self.array(value)
-                layout = layout_of(value)
-            if not usable or not isinstance(layout, NumL | ArrL) or isinstance(value, Opaque):
-                self.note(f"the info {key!r} is left out: it is not a number or an array of fixed shape")
-                continue
-            if isinstance(layout, ArrL):
-                layout = replace(layout, memory=True)
-            self.write(layout, f"s.info_{key}", value)
-            kept[key] = layout
-        return kept
-
-    def info_columns(self, reset: Any, step: Any) -> dict[str, tuple[np.dtype, tuple[int, ...]]]:
-        found: dict[str, tuple[np.dtype, tuple[int, ...]]] = {}
-        for key in {**(reset or {}), **(step or {})}:
-            layouts = [part[key] for part in (reset, step) if part and key in part]
-            shapes = {layout.shape if isinstance(layout, ArrL) else () for layout in layouts}
-            if len(shapes) > 1:
-                raise Cannot(f"gives the info {key!r} in several shapes", "Give it one shape.")
-            dtype = np.result_type(
-                *[layout.dtype if isinstance(layout, ArrL) else layout.kind.dtype for layout in layouts]
-            )
-            found[key] = (dtype, shapes.pop())
-            self.columns[f"info_{key}"] = found[key]
-        return found
 
     def first_values(self, reset: list[str]) -> list[str]:
         """Fields that `reset` does not set begin as the constructor left them."""

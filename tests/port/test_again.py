@@ -1,0 +1,55 @@
+"""The proof that goes on while a compiled class is used."""
+
+from __future__ import annotations
+
+import io
+import pickle
+
+import pytest
+
+from shoal.port import again
+from shoal.port.module import digest, load_kernel, write_module
+from shoal.port.ported import Ported
+from shoal.port.proof import Proof
+from shoal.port.refusal import PortError
+from shoal.port.watch import watch
+from shoal.port.writer import translate
+from shoal.vector.lanes.making import EnvMaker
+from tests.port.test_refusals import Rare
+
+
+class Ended:
+    """A process that has ended."""
+
+    def __init__(self, code: int, said: str) -> None:
+        self.returncode, self.stdout = code, io.BytesIO(said.encode())
+
+    def poll(self) -> int:
+        return self.returncode
+
+
+def task(tmp_path, wrong: bool) -> again.Task:
+    source = translate(watch(Rare()), "Rare")
+    path = tmp_path / f"Rare_{digest(source.text, source.tables)}.py"
+    source.text = source.text.replace("0.2", "0.25") if wrong else source.text
+    write_module(source, path)
+    load_kernel(path, "Rare")
+    proof = Proof(0, 0, 0.0, "")
+    return again.Task(EnvMaker(Rare), Ported("Rare", path, proof, [], [], [], {}, 1.0, 0.0, 0.0), 7_000_000, 12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("wrong", "code"), [(False, 0), (True, again.DIFFERS)])
+def test_a_further_proof_tells_a_difference_by_its_exit_code(tmp_path, capsys, wrong, code):
+    assert again.prove_again(io.BytesIO(pickle.dumps(task(tmp_path, wrong)))) == code
+    assert ("compiled and" in capsys.readouterr().out) == wrong
+
+
+def test_a_difference_stops_the_next_step(monkeypatch, tmp_path):
+    monkeypatch.setattr(again, "FIRST_S", 0.0)
+    monkeypatch.setattr(again, "LOOK_EVERY", 1)
+    monkeypatch.setattr(again, "begin", lambda task: Ended(again.DIFFERS, "x is 1 compiled and 2 in the original."))
+    further = again.Further(task(tmp_path, wrong=False))
+    further.look()
+    with pytest.raises(PortError, match=r"A further proof has found a difference. x is 1 .* saved so far is kept"):
+        further.look()
