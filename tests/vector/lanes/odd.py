@@ -115,6 +115,11 @@ class SwitchesInRows(Plain):
         return super().step(action)
 
 
+class ClosesBadly(Plain):
+    def close(self):
+        raise RuntimeError("the door is stuck")
+
+
 class EmptyPart(Plain):
     observation_space = gym.spaces.Dict(nothing=gym.spaces.Box(0, 1, (0,)), x=gym.spaces.Box(0, 1, (2,)))
 

@@ -15,7 +15,7 @@ QUICK = {
 }
 FINE = (
     "Prints", "SingleNumber", "DoublesAsLists", "NoInfo", "NestedParts", "CountsFromMinusOne", "EndsAtOnce", "Hands",
-    "RewardOfOne", "SingleNumberAction", "ChoicesInRows", "SwitchesInRows", "EmptyPart",
+    "RewardOfOne", "SingleNumberAction", "ChoicesInRows", "SwitchesInRows", "EmptyPart", "ClosesBadly",
 )  # fmt: skip
 BROKEN = {
     "Leaves": r"Lane 0 raised SystemExit in step\(\): 3",

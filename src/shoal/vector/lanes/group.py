@@ -21,7 +21,7 @@ from shoal.trees import Tree, assign_tree, copy_tree, index_tree
 from shoal.vector.lanes.buffers import Buffers, row_views
 from shoal.vector.lanes.faults import CRASHES, Fault, describe_exception, fault_kind
 from shoal.vector.lanes.infos import CONTRACT_KEYS, Columns, to_columns
-from shoal.vector.lanes.making import EnvMaker, Traits, check_alike, make_lane
+from shoal.vector.lanes.making import EnvMaker, Traits, check_alike, close_quietly, make_lane
 from shoal.vector.lanes.own_random import OwnRandom, Turns, split
 from shoal.vector.lanes.snapshot import Snapshots
 from shoal.vector.lanes.values import as_info, as_mask, as_reward, conformer, rows_of
@@ -201,7 +201,7 @@ class LaneGroup:
     def close(self) -> None:
         """Close every environment; errors in doing so are of no further interest."""
         for env in self.envs:
-            self._close_quietly(env)
+            close_quietly(env)
         self.envs.clear()
 
     # ------------------------------------------------------------------ episodes
@@ -212,14 +212,9 @@ class LaneGroup:
             self.envs.append(env)
             self._steps.append(env.step)
         else:
-            self._close_quietly(self.envs[row])
+            close_quietly(self.envs[row])
             self.envs[row], self._steps[row] = env, env.step
         self._snapshots.watch(row, env)
-
-    @staticmethod
-    def _close_quietly(env: gym.Env) -> None:
-        with contextlib.suppress(Exception):
-            env.close()
 
     def _begin(self, row: int, seed: int | None, options: dict[str, object] | None = None) -> None:
         if self._snapshots.logs is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import inspect
 import re
@@ -130,6 +131,12 @@ def probe(make: EnvMaker, lane: int = 0) -> Traits:
         metadata = {**env.metadata, **({} if limit is None else {"max_episode_steps": limit})}
         return Traits(env.observation_space, env.action_space, _mask_source(env, lane), metadata, env.render_mode)
     finally:
+        close_quietly(env)
+
+
+def close_quietly(env: gym.Env) -> None:
+    """Close `env`; errors in doing so are of no further interest."""
+    with contextlib.suppress(Exception):
         env.close()
 
 

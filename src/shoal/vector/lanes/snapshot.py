@@ -22,7 +22,7 @@ from shoal.vector.batch import Info
 from shoal.vector.lanes.engines import has_engine, load_parts, save_parts
 from shoal.vector.lanes.episode_log import EpisodeLog, play_again
 from shoal.vector.lanes.faults import CRASHES
-from shoal.vector.lanes.making import EnvMaker
+from shoal.vector.lanes.making import EnvMaker, close_quietly
 from shoal.vector.lanes.own_random import OwnRandom, turn_of
 
 _WARM_UP_STEPS, _REPLAY_STEPS = 3, 20
@@ -118,8 +118,8 @@ class Snapshots:
         except CRASHES as error:
             raise StateError(f"get_state() cannot save these environments: {_why(error)}. {_REMEDY}") from error
         finally:
-            env.close()
-            twin.close()
+            close_quietly(env)
+            close_quietly(twin)
 
 
 class _Player:

@@ -97,8 +97,8 @@ def as_reward(value: SupportsFloat) -> float:
     try:
         reward = float(value)
     except (TypeError, ValueError):
-        if np.size(value) == 1 and np.ndim(value):  # type: ignore[arg-type]
-            return as_reward(np.ravel(value)[0])  # type: ignore[arg-type]
+        if isinstance(value, np.ndarray) and value.size == 1:
+            return as_reward(value.item())
         raise InvalidValue(f"the reward is {value!r}, not a number") from None
     except OverflowError:
         raise InvalidValue("the reward is too large for a float") from None
