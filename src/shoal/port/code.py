@@ -50,7 +50,8 @@ class Decisions:
 
     owned: set[Any] = field(default_factory=set)
     memory: set[Any] = field(default_factory=set)
-    lists: dict[Any, int] = field(default_factory=dict)
+    lists: dict[Any, tuple[int, bool]] = field(default_factory=dict)
+    """Lists in memory: how many items they may have, and whether they always have as many."""
     layouts: dict[Any, Any] = field(default_factory=dict)
     unrolled: set[Any] = field(default_factory=set)
     columns_in_memory: set[str] = field(default_factory=set)

@@ -154,7 +154,7 @@ class Displays(Truths):
             for test in reversed(generator.ifs):
                 body = [ast.If(test, body, [])]
             body = [ast.For(generator.target, generator.iter, body, [])]
-        empty = ast.Call(ast.Constant(set), [], []) if is_set else ast.List([], ast.Load())
+        empty = ast.Call(ast.Name("set", ast.Load()), [], []) if is_set else ast.List([], ast.Load())
         start = ast.Assign([ast.Name(name, ast.Store())], empty)
         tree = [ast.fix_missing_locations(ast.copy_location(s, node)) for s in (start, *body)]
         self.execute(tree)

@@ -128,8 +128,9 @@ class Expressions(Classes):
     def mangled(self, name: str) -> str:
         """`__name` inside a class is `_Class__name`."""
         owner = self.frame.owner
-        private = name.startswith("__") and not name.endswith("__") and owner is not None
-        return f"_{owner.__name__.lstrip('_')}{name}" if private else name
+        if owner is None or not name.startswith("__") or name.endswith("__"):
+            return name
+        return f"_{owner.__name__.lstrip('_')}{name}"
 
     def attribute(self, owner: Value, name: str) -> Value:
         if isinstance(owner, Obj):

@@ -60,11 +60,13 @@ class Folding(Indexing):
         kind = self.kind(value)
         if kind.is_bool or kind.is_whole:
             wide = Kind(INT) if kind.dtype.kind in "bi" else Kind(np.dtype(np.uint64))
-            total = self.fold(value, "0", wide, lambda t, x, _: [f"{t} = {t} + {as_whole(x)}"])
+            counted = self.fold(value, "0", wide, lambda t, x, _: [f"{t} = {t} + {as_whole(x)}"])
             if kind.is_bool:
-                self.natural.add(total.expr)
-                self.at_most[total.expr] = int(np.prod([n.cap if isinstance(n, Dyn) else n for n in self.shape(value)]))
-            return total
+                self.natural.add(counted.expr)
+                self.at_most[counted.expr] = int(
+                    np.prod([n.cap if isinstance(n, Dyn) else n for n in self.shape(value)])
+                )
+            return counted
         if any(isinstance(n, Dyn) for n in self.shape(value)):
             cap = self.shape(value)[0].cap
             if cap >= 8:

@@ -249,6 +249,7 @@ class Indexing(Items):
         if self.is_fancy(indices):
             if isinstance(owner, Cells):
                 self.as_memory(owner)
+            assert isinstance(owner, Mem)
             self.store_fancy(owner, indices, value)
             return
         self.store_array(self.view(owner, indices), value)
@@ -301,7 +302,7 @@ class Indexing(Items):
         """An item of a list whose length is known, at an index that is known."""
         if self.depth == owner.depth and owner.site is not None:
             held = self.hold(value)
-            owner.items[index] = self.items(held) if isinstance(index, slice) else held  # type: ignore[assignment]
+            owner.items[index] = self.items(held) if isinstance(index, slice) else held
             return
         if owner.site is None:
             self.store_inside(owner, index, value)

@@ -127,9 +127,9 @@ def join(a: Any, b: Any) -> Any:
                 options.append(option)
         return FamL(tuple(options))
     for family, other in ((a, b), (b, a)):
-        options = family.options if isinstance(family, FamL) else (family.value,) if isinstance(family, ConstL) else ()
-        if isinstance(other, NumL | EitherL) and options and all(map(is_number, options)):
-            return functools.reduce(join, [NumL(kind_of(x)) for x in options], other)
+        known = family.options if isinstance(family, FamL) else (family.value,) if isinstance(family, ConstL) else ()
+        if isinstance(other, NumL | EitherL) and known and all(map(is_number, known)):
+            return functools.reduce(join, [NumL(kind_of(x)) for x in known], other)
     if isinstance(a, ConstL) or isinstance(b, ConstL):
         constant, other = (a, b) if isinstance(a, ConstL) else (b, a)
         if isinstance(constant.value, set | frozenset):

@@ -35,8 +35,9 @@ class NumpyReductions(NumpyElements):
     def reduce(self, arguments: list[Value], named: dict[str, Value], one: Callable[[Value], Num]) -> Value:
         """A number, or one for each row or column."""
         only = arguments[0].items[0] if isinstance(arguments[0], Seq) and len(arguments[0].items) == 1 else None
-        varying = isinstance(only, Mem) and any(isinstance(n, Dyn) for n in only.shape)
-        value = only if varying else self.array(arguments[0])  # np.max(np.where(...))
+        if isinstance(only, Mem) and any(isinstance(n, Dyn) for n in only.shape):  # np.max(np.where(...))
+            return one(only)
+        value = self.array(arguments[0])
         axis = named.get("axis", arguments[1] if len(arguments) > 1 else Const(None))
         if (isinstance(axis, Const) and axis.value is None) or len(self.shape(value)) == 1:
             return (

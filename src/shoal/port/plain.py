@@ -169,7 +169,7 @@ class PlainStatements(Loops):
     def handler_of(self, node: ast.Try, error: Exception | None) -> ast.ExceptHandler | None:
         """What catches an error that is always raised."""
         for handler in node.handlers:
-            kind = self.value(handler.type).value if handler.type is not None else Exception  # type: ignore[attr-defined]
+            kind = self.value(handler.type).value if handler.type is not None else Exception
             if error is not None and isinstance(error, kind):
                 return handler
         return None

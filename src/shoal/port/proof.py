@@ -20,7 +20,7 @@ from gymnasium.vector import AutoresetMode
 from shoal.errors import KernelError
 from shoal.port import mt, pcg
 from shoal.port.lanes import PortedKernel
-from shoal.port.layouts import ObjL
+from shoal.port.layouts import DictL, ListL, MaybeL, ObjL, SeqL, tidy
 from shoal.port.refusal import Cannot, PortError
 from shoal.port.watch import actions_of, unwrap
 from shoal.port.writer import Source
@@ -74,6 +74,7 @@ class _Replay:
         self._twins = [make(), make()]
         self._bases = [unwrap(env)[0] for env in self._envs]
         self._layout: ObjL = source.layout
+        self._guards = guards_of(source.layout, "")
         self._batch = batch
         self._actions = [
             actions_of(env.action_space, np.random.default_rng(first_seed + k)) for k, env in enumerate(self._envs)
@@ -216,7 +217,13 @@ class _Replay:
         for name, value in own_state.items():
             column = np.asarray(state[name][lane])
             theirs = np.asarray(value).astype(column.dtype)
-            self._equal(lane, self._told(name), _within(name, column, theirs, own_state), theirs, scales.get(name, 0.0))
+            self._equal(
+                lane,
+                self._told(name),
+                _within(self._guards.get(name, []), column, theirs, own_state),
+                theirs,
+                scales.get(name, 0.0),
+            )
 
     def _scales(self, base: gym.Env) -> dict[str, float]:
         """The largest number of the attribute that each column belongs to: last places are counted from there."""
@@ -286,19 +293,35 @@ class _Replay:
         return f"{inspect.getsourcefile(function)}:{function.__code__.co_firstlineno}"
 
 
-def _within(name: str, column: np.ndarray, theirs: np.ndarray, state: dict[str, Any]) -> np.ndarray:
+def guards_of(layout: Any, name: str) -> dict[str, list[str]]:
+    """For every column those that say how much of it means something: lengths of lists, and whether it is None."""
+    if isinstance(layout, ObjL):
+        stem = f"{name}_" if name else ""
+        parts = [guards_of(item, stem + tidy(a)) for a, item in layout.attributes.items()]
+    elif isinstance(layout, SeqL | DictL):
+        items = layout.items if isinstance(layout, SeqL) else [item for _, item in layout.items]
+        parts = [guards_of(item, f"{name}_{k}") for k, item in enumerate(items)]
+    elif isinstance(layout, MaybeL):
+        parts = [{c: [f"{name}_none", *g] for c, g in guards_of(layout.inner, name).items()}]
+    elif isinstance(layout, ListL) and layout.item is not None:
+        own = [] if layout.fixed else [f"{name}_len"]
+        parts = [{c: [*own, *g] for c, g in guards_of(layout.item, layout.base(name)).items()}]
+    else:
+        return {column: [] for column in layout.columns(name, (1,))}
+    return {column: guards for part in parts for column, guards in part.items()}
+
+
+def _within(guards: list[str], column: np.ndarray, theirs: np.ndarray, state: dict[str, Any]) -> np.ndarray:
     """A column without what means nothing: what lies beyond a list's end or is None."""
-    for key, count in state.items():
-        stem = key.removesuffix("_len").removesuffix("_none")
-        if stem == key or name == key or not (name == stem or name.startswith(f"{stem}_")):
+    for key in guards:
+        if key not in state:
             continue
+        guard = np.asarray(state[key])
         if key.endswith("_none"):
-            absent = np.asarray(count)
-            column = np.where(_as_deep(absent, column.ndim), theirs, column)
-            continue
-        lengths = np.asarray(count)
-        inside = np.arange(column.shape[lengths.ndim]) < lengths[..., None]
-        column = np.where(_as_deep(inside, column.ndim), column, theirs)
+            column = np.where(_as_deep(guard, column.ndim), theirs, column)
+        else:
+            inside = np.arange(column.shape[guard.ndim]) < guard[..., None]
+            column = np.where(_as_deep(inside, column.ndim), column, theirs)
     return column
 
 
