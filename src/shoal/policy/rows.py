@@ -59,7 +59,7 @@ def flat_rows(space: gym.Space, rows: Tree) -> np.ndarray:
     if isinstance(space, gym.spaces.MultiDiscrete):
         shifted = rows - space.start
         return np.concatenate([np.eye(int(n), dtype=np.float32)[shifted[:, i]] for i, n in enumerate(space.nvec)], 1)
-    return rows.reshape(len(rows), -1).astype(np.float32, copy=False)
+    return rows.reshape(len(rows), gym.spaces.flatdim(space)).astype(np.float32, copy=False)
 
 
 def _matched(space: gym.Space, obs: Tree, path: tuple[str | int, ...]) -> Tree:
