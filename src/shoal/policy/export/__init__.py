@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from shoal.errors import unknown_name
+from shoal.errors import ConfigError, unknown_name
 from shoal.policy.export.opened import open_exportable
 
 FORMATS = {
@@ -31,5 +31,8 @@ def export(
     module, ending, _ = FORMATS[to]
     opened = open_exportable(run, checkpoint, trust)
     path = opened.run / f"policy{ending}" if out is None else Path(out)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return importlib.import_module(f"shoal.policy.export.{module}").write(opened, path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return importlib.import_module(f"shoal.policy.export.{module}").write(opened, path)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror or error}.") from error
