@@ -98,7 +98,7 @@ class Eye:
 
     def tensors(self) -> dict[str, np.ndarray]:
         """All arrays by name."""
-        named = {}
+        named: dict[str, np.ndarray] = {}
         for i, (weight, bias) in enumerate(self.convs):
             named |= {f"conv_{i}_weight": weight, f"conv_{i}_bias": bias}
         return {**named, "weight": self.last[0], "bias": self.last[1]}
@@ -136,7 +136,7 @@ class Eye:
         for step in self.steps[:count]:
             if step[0] == "conv":
                 weight, bias = next(convs)
-                stride, padding = step[1:]
+                stride, padding = (how for how in step[1:] if isinstance(how, int))
                 fits = weight.ndim == 4 and weight.shape[2] == channels and bias.shape == weight.shape[3:]
                 if not fits or not _is_size(stride, 1) or not _is_size(padding, 0) or padding > weight.shape[0]:
                     raise ValueError("a convolution does not fit what comes before it")

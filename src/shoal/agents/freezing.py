@@ -78,8 +78,8 @@ def frozen_towers(agent: OffPolicyAgent, table: np.ndarray | None) -> FrozenPoli
         if not isinstance(policy, DDDQN) and policy.raw_shape:
             return FrozenPolicy(head="choices", nvec=policy.sizes, start=policy.start.flatten().tolist(), **options)
         return FrozenPolicy(head="choice", table=table, start=int(policy.start), **options)
-    bounds = {"low": policy.low.cpu().numpy(), "high": policy.high.cpu().numpy()}
-    return FrozenPolicy(head="tanh", num_actions=policy.raw_shape[0], **bounds, **options)
+    low, high = policy.low.cpu().numpy(), policy.high.cpu().numpy()
+    return FrozenPolicy(head="tanh", num_actions=policy.raw_shape[0], low=low, high=high, **options)
 
 
 def _own_network(agent: PPO | OffPolicyAgent) -> ConfigError:
@@ -144,7 +144,8 @@ def _looking(encoder: MixedEncoder) -> Options:
 
 
 def _eye(encoder: ImageEncoder, space: gym.Space, start: int) -> Eye:
-    image, convs = encoder.image, []
+    image = encoder.image
+    convs: list[Layer] = []
     steps = [*_steps(encoder.first, convs), *_steps(encoder.rest, convs)]
     convs[0] = convs[0][0] * np.float32(image.scale), convs[0][1]
     weight, bias = _linear(encoder.last)

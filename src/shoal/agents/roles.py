@@ -60,7 +60,7 @@ class RoleAgents:
         self.state_size = agents[0].state_size
         self.raw_dtype, self.generator = agents[0].raw_dtype, agents[0].generator
         widths = [agent.raw_shape for agent in agents]
-        self.raw_shape = (max(shape[0] for shape in widths),) if widths[0] else ()
+        self.raw_shape: tuple[int, ...] = (max(shape[0] for shape in widths),) if widths[0] else ()
 
     @property
     def config(self) -> PPOConfig:
@@ -110,9 +110,8 @@ class RoleAgents:
         learned: list[dict[str, float]] = []
         for role, agent in self.roles.items():
             part = rollout.part(self._rows(role, rollout.num_envs))
-            part.obs, part.action, part.action_mask = (
-                role.sees(part.obs), role.does(part.action), role.may(part.action_mask),
-            )  # fmt: skip
+            part.obs, part.action = role.sees(part.obs), role.does(part.action)
+            part.action_mask = None if part.action_mask is None else np.asarray(role.may(part.action_mask))
             part.ended = [ended._replace(obs=role.sees(ended.obs)) for ended in part.ended]
             learned.append(agent.update(part, progress))
             metrics |= {name.replace("train/", f"train_{role.name}/"): value for name, value in learned[-1].items()}

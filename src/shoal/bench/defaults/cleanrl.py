@@ -116,7 +116,7 @@ class Training:
         self.agent = Agent(self.batch.single_observation_space, self.batch.single_action_space)
         self.optimizer = torch.optim.Adam(self.agent.parameters(), lr=self.script.lr, eps=1e-5)
         T, B = self.script.num_steps, self.script.num_envs
-        space = self.batch.single_action_space
+        space: Any = self.batch.single_action_space
         choice = self.agent.discrete
         self.obs = torch.zeros(T, B, gym.spaces.flatdim(self.batch.single_observation_space))
         self.action = torch.zeros(T, B, dtype=torch.int64) if choice else torch.zeros(T, B, *space.shape)

@@ -9,6 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import gymnasium as gym
 import numpy as np
 
 from shoal.bench.contender import Unavailable
@@ -64,6 +65,7 @@ def board_in_c(kernel: type[Kernel], num_envs: int, seed: int = 0) -> LoopInC:
     """Lanes of one of the boards in boards.py, as records of the kernel's own layout."""
     lanes = {"lanes": np.zeros(num_envs, kernel.state), "books": np.zeros(num_envs, BOOK)}
     space = kernel.observation_space
+    assert isinstance(space, gym.Space)
     outputs = _outputs(num_envs, space.shape or (), np.uint8) | {"action_mask": np.zeros((num_envs, 4), np.bool_)}
     return LoopInC(f"{kernel.__name__.lower()}.c", lanes | outputs, lanes["books"]["words"], seed)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import gymnasium as gym
 from torch import nn
 
 from shoal.agents.agent import Agent
@@ -26,8 +27,9 @@ def central_network(batch: Batch, config: TrainConfig[Any, GameTraining]) -> nn.
     algo = _ppo(config, "central_value")
     if algo.memory != "none":
         raise ConfigError(f"A central value has no memory, but algo.memory is {algo.memory!r}. Set one of them only.")
-    head = head_for(batch.single_action_space, algo.squash)
-    return CentralActorCritic(batch.single_observation_space, head, algo.hidden, algo.activation)
+    head, space = head_for(batch.single_action_space, algo.squash), batch.single_observation_space
+    assert isinstance(space, gym.spaces.Dict)
+    return CentralActorCritic(space, head, algo.hidden, algo.activation)
 
 
 def separate_agents(batch: Batch, config: TrainConfig[Any, GameTraining], make: MakeAgent) -> Agent | None:

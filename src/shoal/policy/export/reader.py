@@ -85,8 +85,9 @@ class Policy:
         kept, convs = x, 0
         for kind, *how in steps:
             if kind == "conv":
+                stride, padding = how
                 weight, bias = self.arrays[f"{name}conv_{convs}_weight"], self.arrays[f"{name}conv_{convs}_bias"]
-                seen = windows(x, len(weight), *how, 0).transpose(0, 1, 2, 4, 5, 3)
+                seen = windows(x, len(weight), stride, padding, 0).transpose(0, 1, 2, 4, 5, 3)
                 x = seen.reshape(*seen.shape[:3], -1) @ weight.reshape(-1, len(bias)) + bias
                 convs += 1
             elif kind == "pool":

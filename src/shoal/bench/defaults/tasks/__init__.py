@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from shoal.options import Values
+
 KERNELS = "shoal.bench.defaults.tasks"
 
 
@@ -19,7 +21,7 @@ class Task:
     """Anything `shoal.make` takes."""
     steps: int
     held_out: bool
-    options: dict[str, float] = field(default_factory=dict)
+    options: Values = field(default_factory=dict)
     continuous: bool = False
     memory: bool = False
     """Who does not remember cannot solve it: contenders that have a recurrent agent use it."""
