@@ -54,12 +54,12 @@ class PPOConfig:
 
     num_steps: int = 32
     """Steps per environment between updates."""
-    epochs: int = 4
+    epochs: int = 10
     """Passes over a rollout."""
     minibatches: int | None = None
     """Parts of a rollout, each of which makes one gradient step per epoch; none takes parts of 64 steps, but not more
     than 32 of them, or 8 with memory."""
-    lr: float = 1e-3
+    lr: float = 3e-4
     """Learning rate of Adam."""
     lr_final: float | None = None
     """Learning rate at the end of the run, approached linearly; none keeps it constant."""

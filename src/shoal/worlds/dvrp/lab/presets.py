@@ -38,7 +38,6 @@ PRESETS = {
                 "num_steps": _CUSTOMERS,
                 "minibatches": 30,
                 "epochs": 10,
-                "lr": 3e-4,
                 "entropy": 0.05,
                 "normalise_obs": False,
                 "normalise_reward": True,
