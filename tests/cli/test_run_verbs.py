@@ -126,6 +126,11 @@ def test_a_resumed_run_names_the_field_that_differs(run, capsys):
     assert "num_envs=8, not 4" in capsys.readouterr().err
 
 
+def test_a_run_plays_in_its_own_world_alone(run, capsys):
+    assert main(["eval", "pendulum", "--policy", str(run)]) == 2
+    assert "was trained in cartpole and cannot play pendulum" in capsys.readouterr().err
+
+
 def test_a_config_file_fills_in_what_the_flags_leave_open(tmp_path, capsys):
     (tmp_path / "c.toml").write_text(
         'total_steps = 256\nnum_envs = 8\neval_episodes = 2\n[algo]\nname = "ppo"\nnum_steps = 16\n'

@@ -62,12 +62,21 @@ def world_among(argv: list[str]) -> World | None:
     return world_in(read_config(run, is_on(argv, "--trust")), str(run / "config.json"))
 
 
+def _check_world_of(run: str, world: World, trust: bool) -> None:
+    """`RunError` unless the run was trained in this world."""
+    folder = find_checkpoint(run)[0]
+    trained = world_in(read_config(folder, trust), str(folder / "config.json"))
+    if trained.name != world.name:
+        raise RunError(f"{run} was trained in {trained.name} and cannot play {world.name}. Name a run of {world.name}.")
+
+
 def open_player(who: WhoPlays, num_envs: int, env: Values, **changes: Any) -> Player:
     """Who plays, in fresh lanes: `env` are options of the world, `changes` fields of `BatchOptions`."""
     from shoal.training.opening import open_policy, open_run
 
     run, policy = who.run, who.policy
     if is_world(run) and policy is not None and Path(policy).is_dir():
+        _check_world_of(policy, as_world(run), who.trust)
         run, policy = policy, None  # a run is a policy too
     if is_world(run):
         return open_policy(as_world(run), num_envs, policy, who.seed, env, **changes)
