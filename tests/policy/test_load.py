@@ -59,6 +59,8 @@ def test_what_it_cannot_read_is_refused_in_a_sentence(run, tmp_path):
             policy(obs)
     with pytest.raises(ConfigError, match="is of type <U1, but this policy reads float32"):
         policy(["a", "b", "c", "d"])
+    with pytest.raises(ConfigError, match="has rows of different lengths"):
+        policy([[0.0, 1.0, 2.0, 3.0], [0.0]])
     with pytest.raises(ConfigError, match=r"action_mask must be \[2\] of booleans, not \[3\]"):
         policy(np.zeros(4), action_mask=np.ones(3, bool))
     with pytest.raises(ConfigError, match=r"action_mask forbids every choice in row 1. Allow at least one."):

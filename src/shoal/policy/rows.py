@@ -19,7 +19,7 @@ class Rows:
     def read(self, obs: Tree) -> tuple[Tree, int | None]:
         """Observations with a leading axis, and how many there are; None if `obs` was a single one."""
         if self._plain:  # most of what there is, and quicker
-            array = np.asarray(obs)
+            array = _array(obs, ())
             return self._leaf(self.space, array, (), array.ndim == len(self.space.shape))  # type: ignore[arg-type]
         tree = _matched(self.space, obs, ())
         spaces = _leaf_spaces(self.space)
@@ -77,7 +77,17 @@ def _matched(space: gym.Space, obs: Tree, path: tuple[str | int, ...]) -> Tree:
         return tuple(
             _matched(sub, part, (*path, i)) for i, (sub, part) in enumerate(zip(space.spaces, obs, strict=True))
         )
-    return np.asarray(obs)
+    return _array(obs, path)
+
+
+def _array(obs: Tree, path: tuple[str | int, ...]) -> np.ndarray:
+    try:
+        return np.asarray(obs)
+    except ValueError:
+        raise ConfigError(
+            f"The observation{subscripts(path)} has rows of different lengths. Hand over one observation, or a batch of "
+            "equal shapes."
+        ) from None
 
 
 def _leaf_spaces(space: gym.Space) -> list[gym.Space]:
