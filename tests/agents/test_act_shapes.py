@@ -65,7 +65,7 @@ def test_a_wrong_mask_gets_a_sentence(name):
 
 def test_rows_that_fit_are_read_where_they_lie():
     """The compiled path looks at types and shapes alone: no copy, whatever the number of lanes."""
-    agent = AGENTS["ppo"](ROW)
+    agent = PPO(ROW, gym.spaces.Discrete(3), PPOConfig(hidden=(16, 16), normalise_obs=False))
     assert isinstance(agent.fast, FastPPO)
     obs = zeros(ROW, 4096)
     assert agent.fast.features(obs) is obs

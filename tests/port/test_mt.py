@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.port import mt
-from shoal.vector.kernel.rewrite import Build
+from shoal.vector.kernel.build import Build
 from shoal.vector.kernel.source import SourceSet
 
 DRAWS = {

@@ -149,8 +149,8 @@ class DiscretePolicy:
 
     def taken_q(self, critics: Towers, obs: Tensor, action: Tensor) -> Tensor:
         """Both critics' estimates for actions [N, parts] that were taken: [2, N]."""
-        first = torch.tensor([0, *self.sizes[:-1]], device=action.device).cumsum(0)
-        return critics(obs).gather(-1, (action.long() + first).expand(2, -1, -1)).sum(-1)
+        parts = zip(critics(obs).split(self.sizes, -1), action.long().split(1, -1), strict=True)
+        return torch.stack([q.gather(-1, taken.expand(2, -1, -1))[..., 0] for q, taken in parts]).sum(0)
 
     def _best(self, scores: Tensor) -> Tensor:
         """The largest of each part of scores [N, A]: raw [N, *raw]."""

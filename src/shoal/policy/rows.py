@@ -85,7 +85,7 @@ def _array(obs: Tree, path: tuple[str | int, ...]) -> np.ndarray:
         return np.asarray(obs)
     except ValueError:
         raise ConfigError(
-            f"The observation{subscripts(path)} has rows of different lengths. Hand over one observation, or a batch of "
+            f"The observation{subscripts(path)} has rows of different lengths. Give one observation, or a batch of "
             "equal shapes."
         ) from None
 
