@@ -82,8 +82,7 @@ def ppo_config(
     model, options = model or {}, options or {}
     mode = _pick_mode(mode, model, callbacks)
     learners = max(1, num_learners)
-    if minibatch_size is None:
-        minibatch_size = min(1024, train_batch_size // learners)
+    minibatch_size = min(1024, train_batch_size // learners) if minibatch_size is None else minibatch_size
     num_steps = check_sizes(mode, num_envs, train_batch_size, minibatch_size, max(1, num_env_runners), learners)
     ours = mode != "vec" or (fast_connectors and not model.get("use_lstm"))
     spec, same_step = _module_spec(world, mode, model, options, ours)
