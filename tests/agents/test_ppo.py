@@ -13,7 +13,8 @@ from shoal.agents.config import PPOConfig
 from shoal.agents.ppo import PPO
 from shoal.agents.rollout import Rollout
 from shoal.errors import ConfigError, LaneFault
-from shoal.training.collect import Clock, collect
+from shoal.training.clock import Clock
+from shoal.training.collect import collect
 from shoal.training.hooks import Hooks
 from tests.agents import reference
 from tests.toy import Walk

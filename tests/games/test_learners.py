@@ -10,14 +10,15 @@ import torch
 import shoal
 from shoal.agents.config import PPOConfig
 from shoal.agents.ppo import PPO
-from shoal.agents.roles import RoleAgents, role_agents
+from shoal.agents.roles import RoleAgents, lanes_of, role_agents
 from shoal.agents.rollout import Rollout
 from shoal.errors import ConfigError
 from shoal.games.lanes.joint import JointBatch
 from shoal.games.lanes.rows import CentralRows, RoleRows, SeatRows
 from shoal.games.lanes.versus import VersusBatch
 from shoal.testing import BROKEN, check_batch
-from shoal.training.collect import Clock, collect
+from shoal.training.clock import Clock
+from shoal.training.collect import collect
 from shoal.training.hooks import Hooks
 from shoal.vector.kernel import KernelBatch
 from shoal.worlds.connect4.lanes.kernel import Connect4
@@ -108,7 +109,7 @@ def test_every_role_learns_from_its_own_seats_alone(memory):
     before = {name: tensor.clone() for name, tensor in agent.state_dict().items()}
     alone = agents_for(lanes, memory=memory)
     alone.load_state_dict(before)
-    changed = rollout.part(np.arange(12))
+    changed = lanes_of(rollout, np.arange(12))
     changed.reward[:, 2::3] += 100.0  # of the prey
     metrics, _ = agent.update(rollout), alone.update(changed)
     assert {"train/loss", "train_hunter/loss", "train_prey/loss"} <= metrics.keys()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NoReturn
 
 import gymnasium as gym
 import torch
 from torch import Tensor
 
-from shoal.agents.agent import Mask
-from shoal.errors import ConfigError
+from shoal.errors import ConfigError, LaneFault
 from shoal.trees import Tree, subscripts
 
 
@@ -52,16 +52,6 @@ def check_parts(obs: Tree, space: gym.Space, path: tuple[str | int, ...] = ()) -
             check_parts(obs[i], part, (*path, i))
 
 
-def mask_tensor(action_mask: Mask | None, params: Tensor) -> Tensor | None:
-    """The mask where `params` [B, A] are; `ConfigError` unless it is as large."""
-    if action_mask is None:
-        return None
-    mask = torch.as_tensor(action_mask, device=params.device)
-    if mask.shape != params.shape:
-        raise wrong_mask(mask.shape, params.shape)
-    return mask
-
-
 def wrong_mask(shape: Sequence[int], wanted: Sequence[int]) -> ConfigError:
     """The error for a mask that is not [B, A]."""
     return ConfigError(f"action_mask must be of shape {list(wanted)}, but is {list(shape)}.")
@@ -88,3 +78,18 @@ def check_same_tensors(mine: dict[str, Tensor], given: dict[str, Tensor]) -> Non
                 f"The saved tensor {name!r} has shape {tuple(given[name].shape)}, but this agent's has "
                 f"{tuple(tensor.shape)}: it was saved for other spaces or other layers."
             )
+
+
+def raise_not_finite(rows: Tensor, params: Tensor, value: Tensor, num_envs: int, epoch: int) -> NoReturn:
+    """`LaneFault` for a loss that is not finite, naming the row behind it where one can be told."""
+    bad_params, bad_value = ~params.isfinite().all(-1), ~value.isfinite()
+    for quantity, bad in (("policy output", bad_params), ("value estimate", bad_value)):
+        if bad.any():
+            row = int(rows[int(bad.nonzero()[0])])
+            t, lane = divmod(row, num_envs)
+            where = f"the {quantity} for lane {lane}, step {t} of the rollout"
+            raise LaneFault(f"The loss is not finite in epoch {epoch}: {where} is NaN or infinite. {_REMEDY}", lane)
+    raise LaneFault(f"The loss is not finite in epoch {epoch}, though all network outputs are. {_REMEDY}")
+
+
+_REMEDY = "Rewards may be too large or the learning rate too high: start a new run with normalise_reward or a lower lr."

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from itertools import pairwise
+from numbers import Integral
+from typing import Annotated, ClassVar, Literal, get_args
 
 from shoal.errors import ConfigError, nearest
 from shoal.options import Flag
+from shoal.platform import total_memory
 
 NETWORKS = ("auto", "mlp", "nature", "impala", "small")
 """Standard networks; see `shoal.agents.encoders`."""
+Activation = Literal["tanh", "relu"]
+BYTES_PER_WEIGHT = 32  # of two networks, each with its gradient and Adam's two moments
 NETWORK_FLAG = Flag("|".join((*NETWORKS, "MODULE:NAME")))
 MINIBATCH, MOST_MINIBATCHES, MOST_WITH_MEMORY = 64, 32, 8
 """Steps in a minibatch of PPO, and minibatches in a rollout, where nothing is said: a memory is unrolled step by step,
@@ -96,7 +101,7 @@ class PPOConfig:
     flattens them. Or a network of your own, as package.module:Net (docs/networks.md)."""
     hidden: tuple[int, ...] = (64, 64)
     """Widths of the hidden layers of the standard network; beside images, of those for other numbers."""
-    activation: Literal["tanh", "relu"] = "tanh"
+    activation: Activation = "tanh"
     """Activation of the standard network."""
     memory: Literal["none", "gru", "lstm"] = "none"
     """A recurrent cell after the hidden layers, for tasks that must remember."""
@@ -283,3 +288,18 @@ def scheduled(start: float, end: float | None, progress: float) -> float:
     if end is None:
         return start
     return start + (end - start) * min(max(progress, 0.0), 1.0)
+
+
+def check_hidden(hidden: Sequence[int], activation: str) -> None:
+    """`ConfigError` for layers that cannot be built."""
+    if any(not isinstance(width, Integral) or width < 1 for width in hidden):
+        raise ConfigError(f"Every width in hidden must be a whole number from 1, not {tuple(hidden)}.")
+    weights = max(hidden, default=0) + sum(a * b for a, b in pairwise(hidden))
+    needed, room = weights * BYTES_PER_WEIGHT, total_memory()
+    if room is not None and needed > room:
+        raise ConfigError(
+            f"hidden={tuple(hidden)} makes {weights:,} weights and needs {needed / 2**30:,.0f} GiB to learn, but "
+            f"this machine has {room / 2**30:,.0f} GiB. Use narrower layers."
+        )
+    if activation not in get_args(Activation):
+        raise ConfigError(f"activation={activation!r} is unknown. Use {' or '.join(map(repr, get_args(Activation)))}.")

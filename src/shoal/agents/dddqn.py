@@ -15,13 +15,13 @@ from torch.nn import functional as F
 
 from shoal.agents.adam import FlatAdam, flatten_parameters
 from shoal.agents.agent import Act, Mask
-from shoal.agents.checks import mask_tensor
-from shoal.agents.config import DDDQNConfig, scheduled
+from shoal.agents.config import DDDQNConfig, check_hidden, scheduled
 from shoal.agents.fast.dddqn import FastDDDQN
-from shoal.agents.networks import Towers, check_hidden, compile_network, mask_logits, own_weights
+from shoal.agents.networks import compile_network, mask_logits, mask_tensor, own_weights
 from shoal.agents.offpolicy import OffPolicyAgent, Seen, together
 from shoal.agents.rollout import Rollout
 from shoal.agents.share import draw_rows, forward_rows
+from shoal.agents.towers import Towers
 from shoal.errors import ConfigError
 from shoal.trees import Tree
 

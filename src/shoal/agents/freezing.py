@@ -22,7 +22,6 @@ from shoal.agents.networks import (
     Head,
     MultiCategoricalHead,
     SquashedGaussianHead,
-    Towers,
 )
 from shoal.agents.normalise import ObsNormaliser
 from shoal.agents.offpolicy import OffPolicyAgent
@@ -30,6 +29,7 @@ from shoal.agents.ppo import PPO
 from shoal.agents.recurrent import RecurrentActorCritic
 from shoal.agents.sac import SAC
 from shoal.agents.soft_policies import ContinuousPolicy
+from shoal.agents.towers import Towers
 from shoal.errors import ConfigError
 from shoal.trees import leaves
 

@@ -21,15 +21,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from shoal.agents.checks import wrong_obs
+from shoal.agents.agent import Mask
+from shoal.agents.checks import wrong_mask, wrong_obs
 from shoal.agents.images import Image, image_of
 from shoal.errors import ConfigError
-from shoal.platform import total_memory
 from shoal.trees import Tree, at_path
 from shoal.vector.spaces import leaf_spaces
 
 ACTIVATIONS = {"tanh": nn.Tanh, "relu": nn.ReLU}
-BYTES_PER_WEIGHT = 32  # of two networks, each with its gradient and Adam's two moments
 FORBIDDEN = -1e9  # finite, so that a gradient through a forbidden logit is zero and not NaN
 BELOW_ONE = 1 - 2**-22  # keeps a draw below the last step of a cumulative sum, whatever the rounding
 
@@ -54,6 +53,16 @@ class Head(Protocol):
 def mask_logits(params: Tensor, action_mask: Tensor | None) -> Tensor:
     """Logits [N, A] with the forbidden actions pushed to probability zero."""
     return params if action_mask is None else params.masked_fill(~action_mask, FORBIDDEN)
+
+
+def mask_tensor(action_mask: Mask | None, params: Tensor) -> Tensor | None:
+    """The mask where `params` [B, A] are; `ConfigError` unless it is as large."""
+    if action_mask is None:
+        return None
+    mask = torch.as_tensor(action_mask, device=params.device)
+    if mask.shape != params.shape:
+        raise wrong_mask(mask.shape, params.shape)
+    return mask
 
 
 def shaped(flat: Tensor, shape: Sequence[int]) -> Tensor:
@@ -347,44 +356,6 @@ class EncodedActorCritic(nn.Module):
         return self.policy(features), self.value(features).squeeze(-1), state
 
 
-class Towers(nn.Module):
-    """`count` networks of the same sizes, ReLU between their layers. The weights of a layer are [count, in, out]."""
-
-    def __init__(self, count: int, sizes: Sequence[int]) -> None:
-        super().__init__()
-        self.count, self.sizes = count, tuple(sizes)
-        self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
-        for inputs, outputs in pairwise(sizes):
-            bound = 1 / math.sqrt(inputs)
-            self.weights.append(torch.empty(count, inputs, outputs).uniform_(-bound, bound))
-            self.biases.append(torch.empty(count, 1, outputs).uniform_(-bound, bound))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """[N, in] -> [count, N, out]."""
-        x = x.expand(self.count, *x.shape)
-        last = len(self.weights) - 1
-        for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            x = torch.baddbmm(bias, x, weight)
-            if layer < last:
-                x = torch.relu(x)
-        return x
-
-
 def compile_network(network: nn.Module, device: torch.device) -> None:
     """Let `torch.compile` make machine code of a network in place, when it is first used; on a GPU with CUDA graphs."""
     network.compile(mode="reduce-overhead" if device.type == "cuda" else None)
-
-
-def check_hidden(hidden: Sequence[int], activation: str) -> None:
-    """`ConfigError` for layers that cannot be built."""
-    if any(not isinstance(width, int | np.integer) or width < 1 for width in hidden):
-        raise ConfigError(f"Every width in hidden must be a whole number from 1, not {tuple(hidden)}.")
-    weights = max(hidden, default=0) + sum(a * b for a, b in pairwise(hidden))
-    needed, room = weights * BYTES_PER_WEIGHT, total_memory()
-    if room is not None and needed > room:
-        raise ConfigError(
-            f"hidden={tuple(hidden)} makes {weights:,} weights and needs {needed / 2**30:,.0f} GiB to learn, but "
-            f"this machine has {room / 2**30:,.0f} GiB. Use narrower layers."
-        )
-    if activation not in ACTIVATIONS:
-        raise ConfigError(f"activation={activation!r} is unknown. Use {' or '.join(map(repr, ACTIVATIONS))}.")

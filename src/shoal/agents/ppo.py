@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, NamedTuple, NoReturn, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import gymnasium as gym
 import numpy as np
@@ -18,24 +18,23 @@ from torch import Tensor, nn
 
 from shoal.agents.adam import FlatAdam
 from shoal.agents.agent import Act, Mask
-from shoal.agents.checks import check_device, check_parts, mask_tensor, take_over
-from shoal.agents.config import PPOConfig, scheduled
+from shoal.agents.checks import check_device, check_parts, raise_not_finite, take_over
+from shoal.agents.config import PPOConfig, check_hidden, scheduled
 from shoal.agents.encoders import make_encoder
 from shoal.agents.fast.ppo import FastPPO, fast_ppo
 from shoal.agents.networks import (
     ActorCritic,
     EncodedActorCritic,
-    check_hidden,
     compile_network,
     head_for,
     mask_logits,
+    mask_tensor,
     own_weights,
 )
 from shoal.agents.normalise import ObsNormaliser, RewardNormaliser
 from shoal.agents.recurrent import RecurrentActorCritic
 from shoal.agents.rollout import Rollout, gae
 from shoal.agents.share import Share, draw_rows, forward_rows
-from shoal.errors import LaneFault
 from shoal.trees import Tree, concatenate_trees, index_tree, map_tree
 
 
@@ -149,7 +148,8 @@ class PPO:
 
     def _observe(self, obs: Tree) -> Tree:
         """Observations on the device, normalised if that is asked for."""
-        check_parts(obs, self.observation_space)
+        if isinstance(self.observation_space, gym.spaces.Dict | gym.spaces.Tuple):
+            check_parts(obs, self.observation_space)
         obs = self._tensor(obs)
         return obs if self.obs_normaliser is None else self.obs_normaliser(obs)
 
@@ -361,21 +361,6 @@ class PPO:
             if getattr(self, part) is not None:
                 named |= {f"{part}.{name}": tensor for name, tensor in getattr(self, part).tensors().items()}
         return named
-
-
-def raise_not_finite(rows: Tensor, params: Tensor, value: Tensor, num_envs: int, epoch: int) -> NoReturn:
-    """`LaneFault` for a loss that is not finite, naming the row behind it where one can be told."""
-    bad_params, bad_value = ~params.isfinite().all(-1), ~value.isfinite()
-    for quantity, bad in (("policy output", bad_params), ("value estimate", bad_value)):
-        if bad.any():
-            row = int(rows[int(bad.nonzero()[0])])
-            t, lane = divmod(row, num_envs)
-            where = f"the {quantity} for lane {lane}, step {t} of the rollout"
-            raise LaneFault(f"The loss is not finite in epoch {epoch}: {where} is NaN or infinite. {_REMEDY}", lane)
-    raise LaneFault(f"The loss is not finite in epoch {epoch}, though all network outputs are. {_REMEDY}")
-
-
-_REMEDY = "Rewards may be too large or the learning rate too high: start a new run with normalise_reward or a lower lr."
 
 
 def explained_variance(value: Tensor, target: Tensor) -> float:

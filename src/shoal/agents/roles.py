@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass
 
 import gymnasium as gym
@@ -14,9 +15,9 @@ from torch.nn.functional import pad
 from shoal.agents.agent import Act, Agent, Mask
 from shoal.agents.config import PPOConfig
 from shoal.agents.ppo import PPO
-from shoal.agents.rollout import Rollout
+from shoal.agents.rollout import Ended, Rollout
 from shoal.agents.share import Share
-from shoal.trees import Tree, index_tree
+from shoal.trees import Tree, index_tree, map_tree
 from shoal.vector.seats import own_part
 from shoal.vector.spaces import num_actions
 
@@ -109,7 +110,7 @@ class RoleAgents:
         metrics: dict[str, float] = {}
         learned: list[dict[str, float]] = []
         for role, agent in self.roles.items():
-            part = rollout.part(self._rows(role, rollout.num_envs))
+            part = lanes_of(rollout, self._rows(role, rollout.num_envs))
             part.obs, part.action = role.sees(part.obs), role.does(part.action)
             part.action_mask = None if part.action_mask is None else np.asarray(role.may(part.action_mask))
             part.ended = [ended._replace(obs=role.sees(ended.obs)) for ended in part.ended]
@@ -176,3 +177,23 @@ def role_agents(
         assert isinstance(agent, PPO)
         made[role] = agent
     return RoleAgents(made)
+
+
+def lanes_of(rollout: Rollout, lanes: np.ndarray) -> Rollout:
+    """The steps of `rollout` in some of its lanes, [K] in ascending order: copies, to learn from."""
+    part = copy(rollout)
+    part.num_envs = len(lanes)
+    part.obs = map_tree(lambda leaf: leaf[:, lanes], rollout.obs)
+    for name in ("action", "log_prob", "value", "reward", "terminated", "truncated", "action_mask", "importance"):
+        array = getattr(rollout, name)
+        setattr(part, name, None if array is None else array[:, lanes])
+    if rollout.state is not None and rollout.last_state is not None:
+        part.state, part.last_state = (state[torch.from_numpy(lanes)] for state in (rollout.state, rollout.last_state))
+    part.ended = []
+    for ended in rollout.ended:
+        mine = np.isin(ended.lanes, lanes)
+        if mine.any():
+            state = None if ended.state is None else ended.state[torch.from_numpy(mine)]
+            own = np.searchsorted(lanes, ended.lanes[mine])
+            part.ended.append(Ended(ended.t, own, index_tree(ended.obs, mine), state))
+    return part

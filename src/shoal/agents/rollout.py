@@ -6,7 +6,6 @@ iteration begins with. `shoal.training.collect` fills the buffers.
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -15,7 +14,7 @@ import torch
 
 from shoal.agents.agent import Agent
 from shoal.jit import entry
-from shoal.trees import Tree, assign_tree, index_tree, map_tree
+from shoal.trees import Tree, assign_tree, index_tree
 from shoal.vector.batch import Batch, Info, Step
 from shoal.vector.spaces import empty_batch, num_actions
 
@@ -82,25 +81,6 @@ class Rollout:
         self.state = self.last_state
         self.ended.clear()
         self.episodes = Episodes()
-
-    def part(self, lanes: np.ndarray) -> Rollout:
-        """The same steps in some of the lanes, [K] in ascending order: copies, to learn from."""
-        part = copy(self)
-        part.num_envs = len(lanes)
-        part.obs = map_tree(lambda leaf: leaf[:, lanes], self.obs)
-        for name in ("action", "log_prob", "value", "reward", "terminated", "truncated", "action_mask", "importance"):
-            array = getattr(self, name)
-            setattr(part, name, None if array is None else array[:, lanes])
-        if self.state is not None and self.last_state is not None:
-            part.state, part.last_state = (state[torch.from_numpy(lanes)] for state in (self.state, self.last_state))
-        part.ended = []
-        for ended in self.ended:
-            mine = np.isin(ended.lanes, lanes)
-            if mine.any():
-                state = None if ended.state is None else ended.state[torch.from_numpy(mine)]
-                own = np.searchsorted(lanes, ended.lanes[mine])
-                part.ended.append(Ended(ended.t, own, index_tree(ended.obs, mine), state))
-        return part
 
     def keep_ended(self, t: int, state: torch.Tensor | None) -> np.ndarray:
         """Put aside `final_obs` of the lanes that ended in step `t`; returns these lanes [K]."""

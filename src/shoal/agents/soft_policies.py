@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from shoal.agents.networks import Towers, mask_logits, shaped
+from shoal.agents.networks import mask_logits, shaped
 from shoal.agents.share import Share, draw_rows
+from shoal.agents.towers import Towers
 from shoal.errors import ConfigError
 
 LOG_STD_MIN, LOG_STD_MAX = -20.0, 2.0

@@ -61,7 +61,8 @@ class Cell:
         self.before = self.agent.num_env_steps, self.agent.num_updates
 
     def _iterate(self) -> None:
-        from shoal.training.collect import Clock, collect
+        from shoal.training.clock import Clock
+        from shoal.training.collect import collect
         from shoal.training.hooks import Hooks
 
         collect(self.batch, self.agent, self.rollout, Hooks(), Clock())

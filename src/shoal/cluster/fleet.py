@@ -26,7 +26,8 @@ from shoal.cluster.runner import Fragment, Orders, Runner
 from shoal.cluster.start import use_ray
 from shoal.errors import ConfigError, LaneFault, RunError, ShoalError, StateError
 from shoal.seeding import Seed, Seeds, Stream
-from shoal.training.collect import Clock, check_finite
+from shoal.training.clock import Clock
+from shoal.training.collect import check_finite
 from shoal.training.config import TrainConfig
 from shoal.training.hooks import Hooks
 from shoal.training.opening import make_agent, make_batch

@@ -16,7 +16,8 @@ from shoal.agents.rollout import Ended, Rollout
 from shoal.agents.share import Share
 from shoal.cluster.infos import InfoKeeper, Kept
 from shoal.seeding import Seed
-from shoal.training.collect import Clock, collect
+from shoal.training.clock import Clock
+from shoal.training.collect import collect
 from shoal.training.config import TrainConfig
 from shoal.training.hooks import Hooks, Reads
 from shoal.training.opening import make_agent, make_batch

@@ -7,11 +7,12 @@ from torch import Tensor, nn
 
 from shoal.agents.agent import Agent
 from shoal.agents.dddqn import DDDQN
-from shoal.agents.networks import Encoder, Head, Network, Towers, mask_logits
+from shoal.agents.networks import Encoder, Head, Network, mask_logits
 from shoal.agents.normalise import ObsNormaliser, RunningMoments
 from shoal.agents.ppo import PPO
 from shoal.agents.sac import SAC
 from shoal.agents.soft_policies import SoftPolicy
+from shoal.agents.towers import Towers
 from shoal.errors import ConfigError
 from shoal.trees import Tree, map_tree
 

@@ -22,7 +22,8 @@ from shoal.errors import ConfigError
 from shoal.options import Values
 from shoal.platform import free_memory, peak_memory
 from shoal.registry import as_world
-from shoal.training.collect import Clock, collect
+from shoal.training.clock import Clock
+from shoal.training.collect import collect
 from shoal.training.config import AUTO, TrainConfig
 from shoal.training.hooks import Hooks
 from shoal.training.opening import make_agent, make_batch

@@ -21,7 +21,8 @@ from shoal.errors import ConfigError, LaneFault, StateError
 from shoal.options import Duration
 from shoal.seeding import Seed, Stream
 from shoal.training.checkpoint import UNREPORTED
-from shoal.training.collect import Clock, CpuClock, collect
+from shoal.training.clock import Clock, CpuClock
+from shoal.training.collect import collect
 from shoal.training.config import TrainConfig
 from shoal.training.hooks import Hooks
 from shoal.training.interrupt import Stopped

@@ -11,7 +11,7 @@ import torch
 from shoal.agents.adam import FlatAdam
 from shoal.agents.fast import heads, sac
 from shoal.agents.fast.passes import Pass, Stepper
-from shoal.agents.networks import Towers
+from shoal.agents.towers import Towers
 from shoal.jit.digest import digest_of
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from shoal.agents.adam import FlatAdam
-from shoal.agents.networks import Towers
+from shoal.agents.towers import Towers
 from shoal.jit import entry
 from shoal.jit.simd import FAST
 

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from shoal.agents.agent import Act, Mask
-from shoal.agents.checks import wrong_mask, wrong_obs
+from shoal.agents.checks import raise_not_finite, wrong_mask, wrong_obs
 from shoal.agents.fast.heads import Rows, Weights, compiled
 from shoal.agents.fast.passes import Stepper
 from shoal.agents.fast.tile import is_supported, layout_of, packed_size, plan_tile
@@ -212,8 +212,6 @@ class FastPPO:
 
     def _raise_not_finite(self, flat_obs: Tree, index: np.ndarray, num_envs: int, epoch: int) -> NoReturn:
         """Look again with the plain network, and say which row it was."""
-        from shoal.agents.ppo import raise_not_finite
-
         features = torch.from_numpy(self.features(flat_obs)[index])
         network = self.agent.network
         with torch.no_grad():
