@@ -117,7 +117,7 @@ class FrozenPolicy:
             raise ConfigError(f"This policy reads observations [lanes, {self.num_features}], not {list(x.shape)}.")
         count, x = len(x), ((x - self.mean) * self.scale).astype(np.float32, copy=False)
         if self.clip is not None:
-            x = np.clip(x, -self.clip, self.clip)
+            x = np.minimum(np.maximum(x, -self.clip), self.clip)  # np.clip takes twice as long for one row
         x = self._through(self._look(x) if self.eyes else padded(x), self.layers[:-1])
         if self.cell is not None:
             x, state = self._remember(x, None if state is None else padded(state))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import gymnasium as gym
 import numpy as np
 
@@ -59,7 +61,7 @@ def flat_rows(space: gym.Space, rows: Tree) -> np.ndarray:
     if isinstance(space, gym.spaces.MultiDiscrete):
         shifted, sizes = (rows - space.start).reshape(len(rows), space.nvec.size), space.nvec.flat
         return np.concatenate([np.eye(int(n), dtype=np.float32)[shifted[:, i]] for i, n in enumerate(sizes)], 1)
-    return rows.reshape(len(rows), gym.spaces.flatdim(space)).astype(np.float32, copy=False)
+    return rows.reshape(len(rows), math.prod(rows.shape[1:])).astype(np.float32, copy=False)
 
 
 def _matched(space: gym.Space, obs: Tree, path: tuple[str | int, ...]) -> Tree:
