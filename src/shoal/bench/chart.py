@@ -12,7 +12,7 @@ from shoal.bench.rounds import Row
 
 _WIDTH, _LABEL, _BAR, _GAP = 760, 170, 18, 8
 _STYLE = (
-    "text{font:13px system-ui,sans-serif;fill:#57606a}.ours{fill:#0a7ea4}.peer{fill:#9aa4ae}"
+    "text{font:13px system-ui,sans-serif;fill:#768390}.ours{fill:#0a7ea4}.peer{fill:#9aa4ae}"
     "line{stroke:#57606a;stroke-opacity:.25}"
 )
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from shoal.bench.contender import Contender, Run, Work
-from shoal.bench.report import make_console, print_result, write_result
-from shoal.bench.rounds import run_works
+from shoal.bench.report import measure
 from shoal.bench.step.actions import ROWS, random_actions
 from shoal.bench.step.peers import gymnasium_vector
 from shoal.errors import ConfigError, unknown_name
@@ -103,18 +102,8 @@ def package_vector(num_envs: int, game: str) -> Run:
 
 def run(args: MinAtarArgs) -> int:
     """The command."""
-    console = make_console()
-    with console.status("starting") as status:
-        result = run_works(
-            "minatar",
-            [work_of(game, args.num_envs) for game in args.games],
-            rounds=args.rounds,
-            seconds=args.seconds,
-            pythons={},
-            on_progress=lambda text: status.update(text),
-        )
-    print_result(result, console)
-    write_result(result, args.out)
+    works = [work_of(game, args.num_envs) for game in args.games]
+    measure("minatar", works, rounds=args.rounds, seconds=args.seconds, out=args.out)
     return 0
 
 

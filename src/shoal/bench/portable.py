@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shoal.bench.contender import Contender, Work
-from shoal.bench.report import make_console, print_result, write_result
-from shoal.bench.rounds import run_works
+from shoal.bench.report import measure
 from shoal.training.lab import Verb
 
 ENVIRONMENTS = ("CartPole-v1", "LunarLander-v3")
@@ -29,14 +28,7 @@ class PortableArgs:
 
 def run(args: PortableArgs) -> int:
     """The command."""
-    console = make_console()
-    with console.status("starting") as status:
-        result = run_works(
-            "portable", works(args.lanes), rounds=args.rounds, seconds=args.seconds, pythons={},
-            on_progress=lambda text: status.update(text),
-        )  # fmt: skip
-    print_result(result, console)
-    write_result(result, args.out)
+    measure("portable", works(args.lanes), rounds=args.rounds, seconds=args.seconds, out=args.out)
     return 0
 
 

@@ -11,13 +11,36 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from shoal.bench.contender import Work
 from shoal.bench.machine import commit, machine, versions
-from shoal.bench.rounds import Result, Row
+from shoal.bench.rounds import Result, Row, run_works
 
 
 def make_console(width: int = 120) -> Console:
     """As wide as the terminal, or as `width` where there is none."""
     return Console(width=None if Console().is_terminal else width)
+
+
+def measure(
+    suite: str,
+    works: list[Work],
+    *,
+    rounds: int,
+    seconds: float,
+    pythons: Mapping[str, str] | None = None,
+    out: Path | None = None,
+) -> Result:
+    """Run the works of a suite with progress on the screen, print the rows, and write them."""
+    console = make_console()
+    with console.status("starting") as status:
+        result = run_works(
+            suite, works, rounds=rounds, seconds=seconds, pythons=dict(pythons or {}), on_progress=status.update
+        )
+    print_result(result, console)
+    write_result(result, out)
+    if out is not None:
+        console.print(f"rows written to {out}")
+    return result
 
 
 def print_result(result: Result, console: Console) -> None:

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.bench.contender import Contender, Run, Work
-from shoal.bench.report import make_console, print_result, write_result
-from shoal.bench.rounds import run_works
+from shoal.bench.report import measure
 from shoal.training.lab import Verb
 
 if TYPE_CHECKING:
@@ -33,14 +32,7 @@ class SeatsArgs:
 
 def run(args: SeatsArgs) -> int:
     """The command."""
-    console = make_console()
-    with console.status("starting") as status:
-        result = run_works(
-            "seats", works(args.lanes), rounds=args.rounds, seconds=args.seconds, pythons={},
-            on_progress=lambda text: status.update(text),
-        )  # fmt: skip
-    print_result(result, console)
-    write_result(result, args.out)
+    measure("seats", works(args.lanes), rounds=args.rounds, seconds=args.seconds, out=args.out)
     return 0
 
 

@@ -8,8 +8,7 @@ from typing import Annotated
 
 from shoal.bench.chart import write_bars
 from shoal.bench.contender import Contender, Work
-from shoal.bench.report import make_console, print_result, write_result
-from shoal.bench.rounds import Result, run_works
+from shoal.bench.report import measure
 from shoal.errors import ConfigError, unknown_name
 from shoal.options import Flag
 from shoal.registry import find_world, world_names
@@ -77,7 +76,7 @@ def run(args: StepArgs) -> int:
     works = [work for work in every if args.only in work.name]
     if not works:
         raise ConfigError(f"No work of {args.world} has {args.only!r} in its name.")
-    result = measure(works, rounds=args.rounds, seconds=args.seconds, pythons=args.pythons, out=args.out)
+    result = measure("step", works, rounds=args.rounds, seconds=args.seconds, pythons=args.pythons, out=args.out)
     if args.chart is not None:
         shown = works[0].name
         title = f"{shown}, {max(args.lanes):,} lanes, one thread: environment steps per CPU-second"
@@ -90,23 +89,13 @@ def run_short(pythons: dict[str, str]) -> None:
     """What `shoal bench` shows without being asked for more: under a minute."""
     fast = (*_fast("cartpole"), *_arrays("CartPole-v1"))
     works = [Work("cartpole", lanes, fast) for lanes in (1, 1024, 8192)]
-    measure([*works, python_env_work("CartPole-v1", 64, processes_each=False)], rounds=5, seconds=0.1, pythons=pythons)
-
-
-def measure(
-    works: list[Work], *, rounds: int, seconds: float, pythons: dict[str, str], out: Path | None = None
-) -> Result:
-    """Run, print, and write."""
-    console = make_console()
-    with console.status("starting") as status:
-        result = run_works(
-            "step", works, rounds=rounds, seconds=seconds, pythons=pythons, on_progress=lambda text: status.update(text)
-        )
-    print_result(result, console)
-    write_result(result, out)
-    if out is not None:
-        console.print(f"rows written to {out}")
-    return result
+    measure(
+        "step",
+        [*works, python_env_work("CartPole-v1", 64, processes_each=False)],
+        rounds=5,
+        seconds=0.1,
+        pythons=pythons,
+    )
 
 
 # ---------------------------------------------------------------------- who takes part in what
