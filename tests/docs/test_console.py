@@ -31,11 +31,9 @@ NOT_HERE = {
 FLAGS_ONLY = {
     "images.md": "minutes of convolutions; tests/training/test_images.py and tests/vector/native run such lanes",
     "experiments.md": "many processes; tests/experiments runs them",
-    "kg.md": "models and runs that belong to each other; tests/test_originals.py and tests/worlds/kg run them",
-    "offpolicy.md": "long runs; tests/test_originals.py and tests/worlds/hockey run them",
 }
 """Pages none of whose commands are run, and why."""
-SLOW = {"hockey.md"}
+SLOW = {"hockey.md", "kg.md", "offpolicy.md"}
 WORLD_OF = {"offpolicy.md": "hockey"}
 """The world of a page's runs, where the page is not named after it."""
 _RUN = "--eval-episodes 2 --eval-every 0"
