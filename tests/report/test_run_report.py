@@ -42,9 +42,9 @@ def run(tmp_path_factory):
     with create_run(tmp_path_factory.mktemp("runs"), config, "shoal train cartpole") as run:
         for i in range(3000):
             step = 2048 * (i + 1)
-            run.episodes(step, rng.normal(i / 10, 5, 2), np.full(2, 9))
+            means = run.episodes(step, rng.normal(i / 10, 5, 2), np.full(2, 9))
             times = {"time/environment": 0.01, "time/inference": 0.02, "time/learning": 0.05, "time/other": 0.001}
-            run.log(step, {"train/loss": np.nan if i == 7 else rng.random(), **times})
+            run.log(step, {**means, "train/loss": np.nan if i == 7 else rng.random(), **times})
             if i % 300 == 299:
                 run.evaluation(
                     step, {"episodes": 3, "mean": i, "low": i - 9, "high": i + 9, "returns": [1.0, 2.0, 4.0]}

@@ -36,6 +36,26 @@ def test_phases_begin_and_end_and_the_run_with_the_last(tmp_path):
     assert result.agent.config.lr == 1e-3
 
 
+def test_a_phase_ends_when_the_mean_return_of_the_log_is_reached(tmp_path):
+    phases = ({"name": "first", "until": {"rollout/ep_rew_mean": 5.0}}, {"name": "second", "steps": 256})
+    result = shoal.train("cartpole", runs_dir=tmp_path, total_steps=100_000, phases=phases, **SMALL)
+    assert result.reason == "all 2 phases done"
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [("rollout/ep_rew_men", "Did you mean 'rollout/ep_rew_mean'?"), ("eval/mean_reward", "set eval_every")],
+)
+def test_a_number_that_nobody_logs_is_told(tmp_path, capsys, name, advice):
+    phases = ({"name": "first", "until": {name: 5.0}}, {"name": "second"})
+    shoal.train(
+        "cartpole", runs_dir=tmp_path, total_steps=1024, eval_every=0, phases=phases, **{**SMALL, "quiet": False}
+    )
+    printed = " ".join(capsys.readouterr().out.split())
+    assert printed.count(f"The phase 'first' waits for {name!r}") == 1
+    assert advice in printed
+
+
 def test_a_resumed_run_goes_on_in_its_phase(tmp_path):
     phases = (PHASES[0], {"name": "rest", "params": {"gravity": "9..11"}, "shape": ()})
     through = shoal.train("cartpole", runs_dir=tmp_path / "a", total_steps=1024, phases=phases, **SMALL)

@@ -42,7 +42,7 @@ class RunWriter(Protocol):
     """Where a run is written down."""
 
     def log(self, step: int, metrics: Mapping[str, float | str]) -> None: ...
-    def episodes(self, step: int, returns: Any, lengths: Any) -> None: ...
+    def episodes(self, step: int, returns: Any, lengths: Any) -> Mapping[str, float] | None: ...
     def checkpoint(self, step: int, tensors: Tensors, meta: dict[str, Any], score: float | None = None) -> Any: ...
     def say(self, sentence: str) -> None: ...
 
@@ -140,7 +140,7 @@ class Loop:
         self.step += self.rollout.num_steps * self.batch.num_lanes
         self.iteration += 1
         episodes = self.rollout.episodes
-        self.run.episodes(self.step, episodes.returns, episodes.lengths)
+        metrics |= self.run.episodes(self.step, episodes.returns, episodes.lengths) or {}
         if any(hook.is_due(self) for hook in self.hooks.lengthy()):
             self.last_metrics = self._unreported = metrics
             self.save()

@@ -77,6 +77,10 @@ class LogFile:
         return explained(f"{self.path} could not be written", "Make room or choose another --runs-dir.")
 
 
+RETURN = "rollout/ep_rew_mean"
+"""The name under which the mean return of recent episodes is logged."""
+
+
 class EpisodeWindow:
     """Means over the last 100 episodes, as `rollout/ep_rew_mean` and `rollout/ep_len_mean` are defined."""
 
@@ -88,12 +92,12 @@ class EpisodeWindow:
         self.total += len(returns)
         self._recent.extend(zip(returns.tolist(), lengths.tolist(), strict=True))
 
-    def means(self) -> Row:
+    def means(self) -> dict[str, float]:
         if not self._recent:
             return {}
         returns, lengths = zip(*self._recent, strict=True)
         return {
-            "rollout/ep_rew_mean": math.fsum(returns) / len(returns),
+            RETURN: math.fsum(returns) / len(returns),
             "rollout/ep_len_mean": math.fsum(lengths) / len(lengths),
             "rollout/episodes": self.total,
         }

@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 import torch
 
-from shoal.errors import ConfigError, ShoalError
+from shoal.errors import ConfigError, ShoalError, nearest
 from shoal.options import Range, Values, build
 from shoal.reading import is_number, shortened
+from shoal.training.metrics import RETURN
 from shoal.training.shaping import Shaping, terms_of
 from shoal.vector.kernel import KernelBatch
 
@@ -103,6 +104,7 @@ class Phases:
 
     def __init__(self, phases: list[Phase], hooks: Hooks) -> None:
         self.phases, self._index, self._finished, self._resumed = phases, -1, False, False
+        self._noted = -1  # the phase whose numbers have been looked for
         self._episodes = self._steps_before = 0
         self._batch: Batch | None = None
         self._drawn: dict[str, np.ndarray] = {}
@@ -156,7 +158,23 @@ class Phases:
             return True
         if phase.episodes is not None and self._episodes >= phase.episodes:
             return True
+        self._note_unknown(loop, phase)
         return any(loop.last_metrics.get(name, -np.inf) >= value for name, value in phase.until.items())
+
+    def _note_unknown(self, loop: Loop, phase: Phase) -> None:
+        """Say once of every phase which of the numbers that it waits for are not there, though episodes have ended."""
+        logged = loop.last_metrics
+        if self._noted == self._index or RETURN not in logged:
+            return
+        self._noted = self._index
+        for name in phase.until.keys() - logged.keys():
+            if name.startswith("eval/") and loop.config.eval_every:
+                continue
+            meant = nearest(name, logged)
+            advice = f" Did you mean {meant!r}?" if meant else ""
+            if name.startswith("eval/"):
+                advice = " Evaluations during the run measure it: set eval_every."
+            loop.run.say(f"The phase {phase.name!r} waits for {name!r}, which has not been logged so far.{advice}")
 
     def _settle(self, loop: Loop, phase: Phase) -> None:
         """Bring lanes, opponents, shaping and agent to what the phase wants."""

@@ -103,11 +103,10 @@ class Run:
         return self._elapsed_before + time.perf_counter() - self._began
 
     def log(self, step: int, metrics: Mapping[str, float | str]) -> None:
-        """Write one row of metrics after an iteration that ended at `step`, with episode means and rates added."""
+        """Write one row of metrics after an iteration that ended at `step`, with rates added."""
         self._iterations = int(metrics.get("time/iterations", self._iterations + 1))
         now = time.perf_counter()
         row: Row = {
-            **self._window.means(),
             **{key: value if isinstance(value, str) else float(value) for key, value in metrics.items()},
             "time/fps": (step - self._last_step) / max(now - self._last_logged, 1e-9),
             "time/time_elapsed": self.elapsed,
@@ -124,12 +123,13 @@ class Run:
         """Keep the whole result of an evaluation at `step`, a JSON value."""
         self._log.evaluation(step, result)
 
-    def episodes(self, step: int, returns: Any, lengths: Any) -> None:
-        """Note episodes that ended by `step`: [N] returns and lengths, in the order in which they ended."""
+    def episodes(self, step: int, returns: Any, lengths: Any) -> dict[str, float]:
+        """Note episodes that ended by `step`, [N] returns and lengths in order of their ends; returns means to log."""
         if len(returns):
             returns, lengths = np.asarray(returns), np.asarray(lengths)
             self._window.add(returns, lengths)
             self._log.episodes(returns, lengths, self.elapsed)
+        return self._window.means()
 
     def checkpoint(
         self, step: int, tensors: Mapping[str, Any], meta: dict[str, Any], score: float | None = None
