@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from shoal.agents.checks import wrong_obs
+from shoal.agents.choosing import BELOW_ONE, FORBIDDEN
 from shoal.agents.images import Image, image_of
 from shoal.errors import ConfigError
 from shoal.platform import total_memory
@@ -30,8 +31,6 @@ from shoal.vector.spaces import leaf_spaces
 
 ACTIVATIONS = {"tanh": nn.Tanh, "relu": nn.ReLU}
 BYTES_PER_WEIGHT = 32  # of two networks, each with its gradient and Adam's two moments
-FORBIDDEN = -1e9  # finite, so that a gradient through a forbidden logit is zero and not NaN
-BELOW_ONE = 1 - 2**-22  # keeps a draw below the last step of a cumulative sum, whatever the rounding
 
 # ---------------------------------------------------------------------- distributions
 

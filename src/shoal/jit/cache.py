@@ -9,6 +9,7 @@ changes is another digest, hence another module; the same digest finds Numba's c
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import sys
 import tempfile
@@ -91,7 +92,7 @@ class CachedModule:
             def compile_alone(signature: tuple) -> Callable:
                 # two processes at once would write two signatures into one file of Numba's cache; waiting for the
                 # other one to compile is compiling too
-                with _counted(), self._locked():
+                with _counted(), self._locked(), _without_collecting():
                     return compile_or_load(signature)
 
             def compile_and_say(*arguments: object) -> CompileResult:
@@ -146,6 +147,18 @@ def _counted() -> Iterator[None]:
         yield
     finally:
         _compiling.seconds = before + time.perf_counter() - start
+
+
+@contextlib.contextmanager
+def _without_collecting() -> Iterator[None]:
+    """Numba makes a million objects and keeps most of them: looking for garbage among them is a fifth of compiling."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 @contextlib.contextmanager
