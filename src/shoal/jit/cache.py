@@ -25,6 +25,7 @@ from numba.core.dispatcher import Dispatcher
 
 from shoal.jit.digest import digest_of
 from shoal.jit.folder import cache_dir, limit_bytes, mark_used, trim
+from shoal.jit.library import load_array_functions
 from shoal.platform import lock, move_if_absent
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ class CachedModule:
             def compile_alone(signature: tuple) -> Callable:
                 # two processes at once would write two signatures into one file of Numba's cache; waiting for the
                 # other one to compile is compiling too
+                load_array_functions()
                 with _counted(), self._locked(), _without_collecting():
                     return compile_or_load(signature)
 

@@ -23,6 +23,7 @@ from shoal.jit.simd import FAST, ROWS, exp32, log32
 
 _FORBIDDEN, _BELOW_ONE, _LOG_2PI = np.float32(FORBIDDEN), np.float32(BELOW_ONE), np.float32(math.log(2 * math.pi))
 _ZERO, _HALF, _ONE, _TWO = np.float32(0.0), np.float32(0.5), np.float32(1.0), np.float32(2.0)
+_START = np.int64(0)  # Numba would compile what is called with 0 by itself, and again for any other number
 LOG_PROB, VALUE, ADVANTAGE, TARGET = range(4)  # columns of `Rows.history`
 POLICY_LOSS, VALUE_LOSS, ENTROPY, KL, CLIPPED = range(5)  # places in the sums of a minibatch
 
@@ -108,7 +109,7 @@ def categorical_log_prob(outputs, probs, sizes, choice, index, start, count, log
     """`outputs` and `probs` as in `log_softmax`; fills log_prob and entropy [TILE] of the chosen actions."""
     log_prob[:count] = _ZERO
     entropy[:count] = _ZERO
-    first = 0
+    first = _START
     for part in range(len(sizes)):
         last = first + sizes[part]
         log_softmax(outputs, probs, first, last, count, top, total)
@@ -124,7 +125,7 @@ def categorical_slopes(outputs, probs, sizes, _, choice, index, start, count, sl
 
     The loss also has -entropy_weight * entropy. `entropy` is scratch [TILE].
     """
-    first = 0
+    first = _START
     for part in range(len(sizes)):
         last = first + sizes[part]
         entropy[:count] = _ZERO
@@ -212,7 +213,7 @@ def value_error(weights, local, count, value, value_slope, sums):
 def draw_choices(outputs, probs, sizes, noise, start, count, choice, log_prob, top, total):
     """Discrete actions by inversion of the cumulative distribution, or the likeliest where noise is infinite."""
     log_prob[start : start + count] = 0
-    first = 0
+    first = _START
     for part in range(len(sizes)):
         last = first + sizes[part]
         log_softmax(outputs, probs, first, last, count, top, total)

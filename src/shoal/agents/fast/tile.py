@@ -27,6 +27,8 @@ _adding_block = product_block(ROWS, "C", "as it is")
 _adding_row = product_block(1, "C", "as it is")
 
 FLOAT = 4  # bytes
+# strides of matrices; a function that is called with a plain 1 would be compiled by itself for it
+_NONE, _ONE, _TILE = np.int64(0), np.int64(1), np.int64(TILE)
 INPUTS, OUTPUTS, WEIGHT_AT, BIAS_AT = range(4)  # columns of `Layout.layers`
 
 
@@ -90,6 +92,12 @@ def packed_size(layout: Layout) -> int:
 
 
 @inner(**LEAN)
+def address_of(array):
+    """Where it begins, as a number that may be added to: Numba makes floats of unsigned and signed ones."""
+    return np.int64(array.ctypes.data)
+
+
+@inner(**LEAN)
 def pack(flat, layout, packed):
     """Copy the weights into the order in which the forward pass reads them: layer by layer [in, 2 width], then a row of
     biases; last the policy's output layer [in, output_row] and its biases."""
@@ -150,7 +158,7 @@ def _add_product(c, c_row, a, a_row, a_col, b, b_row, rows, columns, inner):
 def forward(flat, packed, layout, work, tile, count):
     """Outputs and values of the first `count` rows of the inputs; keeps the activations for `backward`."""
     rows, wide, num_hidden = (count + ROWS - 1) // ROWS * ROWS, 2 * layout.width, layout.layers.shape[1] - 1
-    base, weights = work.ctypes.data, packed.ctypes.data
+    base, weights = address_of(work), address_of(packed)
     hidden = base + FLOAT * tile.hidden
     for layer in range(num_hidden):
         for net in range(2):
@@ -171,7 +179,7 @@ def forward(flat, packed, layout, work, tile, count):
 def _apply_heads(flat, weights, layout, work, tile, rows):
     """Policy outputs [P, TILE] and values [TILE] from the last hidden layer; `weights` is the packed output layer."""
     wide, num_hidden = 2 * layout.width, layout.layers.shape[1] - 1
-    base, parameters = work.ctypes.data, flat.ctypes.data
+    base, parameters = address_of(work), address_of(flat)
     hidden = base + FLOAT * (tile.hidden + (num_hidden - 1) * TILE * wide)
     inner, _, weight, bias = layout.layers[1, -1]
     weight, bias = parameters + FLOAT * weight, parameters + FLOAT * bias
@@ -217,13 +225,13 @@ def backward(flat, layout, work, tile, count, grad):
     Rows from `count` up to whole blocks must have slopes of zero. The first layer's gradient stays in the tile.
     """
     rows, wide, last = (count + ROWS - 1) // ROWS * ROWS, 2 * layout.width, layout.layers.shape[1] - 1
-    base, parameters, gradient = work.ctypes.data, flat.ctypes.data, grad.ctypes.data
+    base, parameters, gradient = address_of(work), address_of(flat), address_of(grad)
     plane = FLOAT * TILE * wide
     for net in range(2):
         left = FLOAT * net * layout.width
         # the slope of the layer at hand, first that of the head, which is [outputs, TILE]
         slope = base + FLOAT * (tile.output_slope if net == 0 else tile.value_slope)
-        slope_row, slope_col = 1, TILE
+        slope_row, slope_col = _ONE, _TILE
         for layer in range(last, 0, -1):
             inputs, outputs, weight_at, bias_at = layout.layers[net, layer]
             weight, below = parameters + FLOAT * weight_at, base + FLOAT * tile.hidden + (layer - 1) * plane + left
@@ -236,15 +244,15 @@ def backward(flat, layout, work, tile, count, grad):
                     grad[bias_at + o] += sum_of(work[first + o * TILE : first + o * TILE + rows])
             else:
                 ones = base + FLOAT * tile.one
-                _add_product(gradient + FLOAT * bias_at, 0, ones, 0, 0, slope, wide, 1, outputs, rows)
+                _add_product(gradient + FLOAT * bias_at, _NONE, ones, _NONE, _NONE, slope, wide, _ONE, outputs, rows)
             target = base + FLOAT * tile.slope + (layer % 2) * plane + left
             _descend(
                 layout.relu, target, wide, slope, slope_row, slope_col, weight, inputs, below, rows, inputs, outputs
             )
-            slope, slope_row, slope_col = target, wide, 1
+            slope, slope_row, slope_col = target, wide, _ONE
         # [in, out], since the inputs do not fill vectors; the column of ones makes the bias
         _add_product(
-            base + FLOAT * tile.first_grad + left, wide, base + FLOAT * tile.inputs, 1, layout.input_row, slope, wide,
+            base + FLOAT * tile.first_grad + left, wide, base + FLOAT * tile.inputs, _ONE, layout.input_row, slope, wide,
             layout.input_row, layout.layers[net, 0, OUTPUTS], rows,
         )  # fmt: skip
 
