@@ -252,8 +252,8 @@ def backward(flat, layout, work, tile, count, grad):
             slope, slope_row, slope_col = target, wide, _ONE
         # [in, out], since the inputs do not fill vectors; the column of ones makes the bias
         _add_product(
-            base + FLOAT * tile.first_grad + left, wide, base + FLOAT * tile.inputs, _ONE, layout.input_row, slope, wide,
-            layout.input_row, layout.layers[net, 0, OUTPUTS], rows,
+            base + FLOAT * tile.first_grad + left, wide, base + FLOAT * tile.inputs, _ONE, layout.input_row, slope,
+            wide, layout.input_row, layout.layers[net, 0, OUTPUTS], rows,
         )  # fmt: skip
 
 
