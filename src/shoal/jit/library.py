@@ -73,11 +73,10 @@ def load_array_functions() -> None:
     """
     if "numba.np.arraymath" in sys.modules or importlib.util.find_spec("scipy") is None:
         return
-    from numba.np import linalg
-
-    ensure_blas = linalg.ensure_blas
-    linalg.ensure_blas = lambda: None
+    linalg = vars(importlib.import_module("numba.np.linalg"))
+    ensure_blas = linalg["ensure_blas"]
+    linalg["ensure_blas"] = lambda: None
     try:
-        importlib.import_module("numba.np.arraymath").ensure_blas = ensure_blas
+        vars(importlib.import_module("numba.np.arraymath"))["ensure_blas"] = ensure_blas
     finally:
-        linalg.ensure_blas = ensure_blas
+        linalg["ensure_blas"] = ensure_blas

@@ -24,7 +24,7 @@ def test_training_needs_no_other_types_than_those_compiled_ahead(walk):
 
 def test_nothing_is_started_where_the_learner_is_known(monkeypatch):
     ahead.compile_learner()
-    assert entry_module(*DISCRETE.learner()).is_known()
+    assert entry_module(*DISCRETE.learner).is_known()
     monkeypatch.setattr(subprocess, "Popen", lambda *args, **kwargs: pytest.fail("started a process"))
     with ahead.learner_compiled_aside():
         pass

@@ -27,7 +27,7 @@ from shoal.platform import num_cores
 @contextlib.contextmanager
 def learner_compiled_aside() -> Iterator[None]:
     """Meanwhile, compile PPO's learner, unless that is done or there is no core to spare."""
-    if num_cores() < 2 or entry_module(*DISCRETE.learner()).is_known():
+    if num_cores() < 2 or entry_module(*DISCRETE.learner).is_known():
         yield
         return
     command = "from shoal.agents.fast.ahead import compile_learner; compile_learner()"
@@ -52,7 +52,7 @@ def compile_learner() -> None:
         "moments": (table, index, 0, 1),
     }
     signatures = {name: tuple(map(numba.typeof, given)) for name, given in arguments.items()}
-    entry_module(*DISCRETE.learner()).compile(signatures)
+    entry_module(*DISCRETE.learner).compile(signatures)
     adam_step(line, table, line, line, 1e-3, 0.9, 0.999, 1e-5, 1, 0.5)
     flags = np.zeros((1, 1), np.bool_)
     gae(table, table, table, flags, flags, 0.99, 0.95)

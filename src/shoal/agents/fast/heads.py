@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numba.core.dispatcher import Dispatcher
@@ -23,7 +23,8 @@ from shoal.jit.simd import FAST, ROWS, exp32, log32
 
 _FORBIDDEN, _BELOW_ONE, _LOG_2PI = np.float32(FORBIDDEN), np.float32(BELOW_ONE), np.float32(math.log(2 * math.pi))
 _ZERO, _HALF, _ONE, _TWO = np.float32(0.0), np.float32(0.5), np.float32(1.0), np.float32(2.0)
-_START = np.int64(0)  # Numba would compile what is called with 0 by itself, and again for any other number
+# Numba would compile what is called with a plain 0 by itself, and again for any other number
+_START = cast("int", np.int64(0))
 LOG_PROB, VALUE, ADVANTAGE, TARGET = range(4)  # columns of `Rows.history`
 POLICY_LOSS, VALUE_LOSS, ENTROPY, KL, CLIPPED = range(5)  # places in the sums of a minibatch
 
@@ -338,26 +339,27 @@ def pack_weights(flat, layout, packed):
     pack(flat, Layout(*layout), packed)
 
 
+Titled = tuple[str, tuple[Dispatcher, ...]]
+"""Functions that are compiled together, by the title that users are told."""
+
+
 class Parts(NamedTuple):
     """What is compiled for a kind of actions. Acting and learning are apart: two processes can share the work."""
 
-    act: Dispatcher
-    add_gradient: Dispatcher
-
-    def actor(self) -> tuple[str, tuple[Dispatcher, ...]]:
-        """By its title, what acts."""
-        return "ppo_actor", (self.act,)
-
-    def learner(self) -> tuple[str, tuple[Dispatcher, ...]]:
-        """By its title, what learns."""
-        return "ppo_learner", (pack_weights, self.add_gradient, moments)
+    actor: Titled
+    learner: Titled
 
 
-DISCRETE = Parts(acting(draw_choices), learning(categorical_log_prob, categorical_slopes))
-CONTINUOUS = Parts(acting(draw_normals), learning(gaussian_log_prob, gaussian_slopes))
+def parts_of(act: Dispatcher, add_gradient: Dispatcher) -> Parts:
+    """The parts of an agent that acts and learns so."""
+    return Parts(("ppo_actor", (act,)), ("ppo_learner", (pack_weights, add_gradient, moments)))
+
+
+DISCRETE = parts_of(acting(draw_choices), learning(categorical_log_prob, categorical_slopes))
+CONTINUOUS = parts_of(acting(draw_normals), learning(gaussian_log_prob, gaussian_slopes))
 
 
 @functools.cache
 def compiled(parts: Parts) -> Mapping[str, Callable]:
     """The functions that Python calls, by name."""
-    return {**entry_points(*parts.actor()), **entry_points(*parts.learner())}
+    return {**entry_points(*parts.actor), **entry_points(*parts.learner)}

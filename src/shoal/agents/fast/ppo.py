@@ -101,7 +101,8 @@ class FastPPO:
         self.tile, self.work = tuple(tile), np.zeros((PARTS, tile.size), np.float32)
         self.grads, self.sums = np.zeros((PARTS, len(flat)), np.float32), np.zeros((PARTS, 5), np.float64)
         self.adam = Stepper(agent.optimizer, self.grads)
-        self.head, self.head_grads = self.sizes, [self.sizes] * PARTS
+        self.head: np.ndarray = self.sizes
+        self.head_grads: list[np.ndarray] = [self.sizes] * PARTS
         if not sizes:
             start = (agent.network.policy.log_std.data_ptr() - flat.data_ptr()) // FLOAT
             log_std = slice(start, start + self.outputs)
