@@ -283,6 +283,8 @@ def _fitted_to_one(value: Any, member: Any) -> Any:
     if origin is list:
         if not isinstance(value, list | tuple):
             raise _Misfit
+        if arguments[0] is Any or all(type(item) is arguments[0] for item in value):
+            return list(value)  # a replay has a hundred thousand numbers
         return [_fitted(item, arguments[0]) for item in value]
     if origin is not None and issubclass(origin, Mapping):
         return _fitted_table(value, arguments)

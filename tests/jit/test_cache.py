@@ -99,7 +99,7 @@ REAL = {
         ("2.0", "1.0"),
     ),
     "FORBIDDEN": (
-        "agents/networks.py",
+        "agents/choosing.py",
         r"FORBIDDEN = -1e9",
         "FORBIDDEN = -2e9",
         """

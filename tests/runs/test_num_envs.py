@@ -11,7 +11,8 @@ from shoal.cli import main
 from shoal.errors import ConfigError
 from shoal.platform import resource
 from shoal.registry import OURS, as_world
-from shoal.runs.num_envs import FIRST, LAST, Contender, candidates, measured_num_envs
+from shoal.runs.contender import Contender
+from shoal.runs.num_envs import FIRST, LAST, candidates, measured_num_envs
 from shoal.runs.train import train
 from shoal.training.config import TrainConfig
 from shoal.training.settings import resolve_config
@@ -58,7 +59,7 @@ class Timed:
 @pytest.fixture
 def timed(monkeypatch):
     kind = type("Timed", (Timed,), {"turns": [], "rate": {16: 100.0, 32: 190.0, 64: 220.0, 128: 225.0, 256: 226.0}})
-    monkeypatch.setattr("shoal.runs.num_envs.Contender", kind)
+    monkeypatch.setattr("shoal.runs.contender.Contender", kind)
     return kind
 
 
@@ -132,7 +133,9 @@ def test_a_contender_makes_whole_iterations_after_the_warm_up(algo):
 
 def test_dvrp_counts_its_episodes_with_the_lanes_that_are_taken(tmp_path, monkeypatch, capsys):
     """The same from the command line and from Python: rollouts, minibatches and steps follow the lanes."""
-    monkeypatch.setattr("shoal.runs.num_envs.Contender", type("Timed", (Timed,), {"rate": {16: 100.0, 32: 90, 64: 80}}))
+    monkeypatch.setattr(
+        "shoal.runs.contender.Contender", type("Timed", (Timed,), {"rate": {16: 100.0, 32: 90, 64: 80}})
+    )
     flags = ["--num-envs", "auto", "--episodes", "32", "--customers", "6", "--eval-episodes", "2"]
     assert main(["train", "dvrp", *flags, "--runs-dir", str(tmp_path / "cli")]) == 0
     assert "Training with 16 lanes." in capsys.readouterr().out
@@ -154,7 +157,7 @@ def test_every_world_takes_it_from_the_command_line(world, timed, monkeypatch, c
     def stop(plan, *_):
         raise Planned(plan.config.num_envs)
 
-    monkeypatch.setattr("shoal.runs.train.carry_out", stop)
+    monkeypatch.setattr("shoal.runs.carry_out.carry_out", stop)
     with pytest.raises(Planned) as planned:
         main(["train", world, "--num-envs", "auto"])
     (lanes,) = planned.value.args

@@ -23,14 +23,13 @@ from torch.nn import functional as F
 
 from shoal.agents.agent import Mask
 from shoal.agents.checks import wrong_mask, wrong_obs
+from shoal.agents.choosing import BELOW_ONE, FORBIDDEN
 from shoal.agents.images import Image, image_of
 from shoal.errors import ConfigError
 from shoal.trees import Tree, at_path
 from shoal.vector.spaces import leaf_spaces
 
 ACTIVATIONS = {"tanh": nn.Tanh, "relu": nn.ReLU}
-FORBIDDEN = -1e9  # finite, so that a gradient through a forbidden logit is zero and not NaN
-BELOW_ONE = 1 - 2**-22  # keeps a draw below the last step of a cumulative sum, whatever the rounding
 
 # ---------------------------------------------------------------------- distributions
 

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from shoal.agents.adam import FlatAdam
+from shoal.agents.advantage import gae
 from shoal.agents.agent import Act, Mask
 from shoal.agents.checks import check_device, check_parts, raise_not_finite, take_over
 from shoal.agents.config import PPOConfig, check_hidden, scheduled
@@ -33,7 +34,7 @@ from shoal.agents.networks import (
 )
 from shoal.agents.normalise import ObsNormaliser, RewardNormaliser
 from shoal.agents.recurrent import RecurrentActorCritic
-from shoal.agents.rollout import Rollout, gae
+from shoal.agents.rollout import Rollout
 from shoal.agents.share import Share, draw_rows, forward_rows
 from shoal.trees import Tree, concatenate_trees, index_tree, map_tree
 

@@ -29,8 +29,9 @@ from shoal.options import Values
 from shoal.platform import peak_memory
 from shoal.registry import as_world
 from shoal.report.run_report import write_report
+from shoal.runs.carry_out import carry_out
 from shoal.runs.num_envs import needed_bytes
-from shoal.runs.train import Plan, carry_out, plan_resumed
+from shoal.runs.plan import Plan, plan_resumed
 from shoal.training.checkpoint import Checkpoints
 from shoal.training.display import Display
 from shoal.training.interrupt import INTERRUPTED

@@ -37,7 +37,7 @@ from shoal.training.trust import read_config
 from shoal.world import World
 
 if TYPE_CHECKING:
-    from shoal.runs.train import TrainResult
+    from shoal.runs.carry_out import TrainResult
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ that Python calls with `entry`. Importing compiles nothing and writes nothing: a
 disk, when it is first called with arguments of new types.
 
     from shoal.jit import entry, inner
-    from shoal.agents.networks import FORBIDDEN      # frozen into the code, and seen by the cache
+    from shoal.agents.choosing import FORBIDDEN      # frozen into the code, and seen by the cache
 
     @inner(fastmath=FAST)
     def mask(outputs, allowed): ...

@@ -9,6 +9,7 @@ changes is another digest, hence another module; the same digest finds Numba's c
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import sys
 import tempfile
@@ -24,6 +25,7 @@ from numba.core.dispatcher import Dispatcher
 
 from shoal.jit.digest import digest_of
 from shoal.jit.folder import cache_dir, limit_bytes, mark_used, trim
+from shoal.jit.library import load_array_functions
 from shoal.platform import lock, move_if_absent
 
 if TYPE_CHECKING:
@@ -91,7 +93,8 @@ class CachedModule:
             def compile_alone(signature: tuple) -> Callable:
                 # two processes at once would write two signatures into one file of Numba's cache; waiting for the
                 # other one to compile is compiling too
-                with _counted(), self._locked():
+                load_array_functions()
+                with _counted(), self._locked(), _without_collecting():
                     return compile_or_load(signature)
 
             def compile_and_say(*arguments: object) -> CompileResult:
@@ -146,6 +149,18 @@ def _counted() -> Iterator[None]:
         yield
     finally:
         _compiling.seconds = before + time.perf_counter() - start
+
+
+@contextlib.contextmanager
+def _without_collecting() -> Iterator[None]:
+    """Numba makes a million objects and keeps most of them: looking for garbage among them is a fifth of compiling."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 @contextlib.contextmanager

@@ -7,6 +7,9 @@ function that Python calls. That halves the time of compiling what consists of m
 
 from __future__ import annotations
 
+import functools
+import importlib.util
+import sys
 from typing import Any
 
 from numba.core.codegen import JITCodeLibrary
@@ -60,3 +63,20 @@ class Part(CompilerBase):
         if self.state.library is None:
             self.state.library = PartLibrary(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
         return [DefaultPassBuilder.define_nopython_pipeline(self.state)]
+
+
+@functools.cache
+def load_array_functions() -> None:
+    """Load what Numba knows of arrays, without scipy.linalg, which it imports only to see whether there is a BLAS.
+
+    That would take a third of a second of every start. Whoever compiles a matrix product is asked again.
+    """
+    if "numba.np.arraymath" in sys.modules or importlib.util.find_spec("scipy") is None:
+        return
+    linalg = vars(importlib.import_module("numba.np.linalg"))
+    ensure_blas = linalg["ensure_blas"]
+    linalg["ensure_blas"] = lambda: None
+    try:
+        vars(importlib.import_module("numba.np.arraymath"))["ensure_blas"] = ensure_blas
+    finally:
+        linalg["ensure_blas"] = ensure_blas

@@ -7,26 +7,18 @@ while that promises more and fits into memory, and it ends once the same number 
 
 from __future__ import annotations
 
-import copy
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shoal.agents.config import OffPolicyConfig
-from shoal.agents.offpolicy import OffPolicyAgent
-from shoal.agents.rollout import Rollout
 from shoal.errors import ConfigError
 from shoal.options import Values
-from shoal.platform import free_memory, peak_memory
+from shoal.platform import free_memory
 from shoal.registry import as_world
-from shoal.training.clock import Clock
-from shoal.training.collect import collect
 from shoal.training.config import AUTO, TrainConfig
-from shoal.training.hooks import Hooks
-from shoal.training.opening import make_agent, make_batch
 from shoal.training.settings import plan_config, read_settings, world_in
 from shoal.trees import named_leaves
 from shoal.vector.spaces import empty_batch
@@ -35,6 +27,8 @@ from shoal.world import World
 if TYPE_CHECKING:
     from torch import nn
 
+    from shoal.runs.contender import Contender
+
 ConfigFor = Callable[[int], TrainConfig]
 """The settings of the run with this many lanes; `ConfigError` where they do not suit it."""
 
@@ -42,49 +36,8 @@ FIRST, LAST = 16, 16_384
 ENOUGH = 1.10  # more lanes must be this much faster
 JOIN_ROUNDS, STEADY_ROUNDS = 3, 4
 BUDGET_S = 60.0  # after which what is known decides
-OFF_POLICY_STEPS = 512  # of one iteration: updates follow from steps, so longer ones only take longer
 SHARE_OF_MEMORY = 0.5  # that lanes may take of what is free
 SURELY_FITS = 1 << 22  # steps that are not worth making a lane to measure
-
-
-class Contender:
-    """Lanes and an agent that learns in them, as the run would have them."""
-
-    def __init__(self, world: World, config: TrainConfig, network: nn.Module | None = None) -> None:
-        algo = config.algo
-        if isinstance(algo, OffPolicyConfig):  # as after the warm-up, which is all that counts in a long run
-            num_steps = min(algo.num_steps, max(1, OFF_POLICY_STEPS // config.num_envs))
-            config = replace(config, algo=replace(algo, warmup=0, num_steps=num_steps))
-        self.num_envs, self.steps = config.num_envs, config.batch_size
-        self.batch = make_batch(world, config, config.num_envs)
-        # a network of the caller is not to learn here
-        self.agent = make_agent(world, config, self.batch, copy.deepcopy(network))
-        self.rollout = Rollout(self.batch, self.agent)
-        self.batch.reset_into(self.rollout.step_buffers(self.rollout.num_steps - 1), seed=config.seed)
-        self.seconds: list[float] = []
-        self._iterate()  # compiles, loads, and begins to learn
-        while isinstance(self.agent, OffPolicyAgent) and not self.agent.num_updates:
-            self._iterate()
-        self.peak_bytes = peak_memory()
-
-    def run(self) -> None:
-        """One more timed iteration."""
-        began = time.perf_counter()
-        self._iterate()
-        self.seconds.append(time.perf_counter() - began)
-
-    def _iterate(self) -> None:
-        collect(self.batch, self.agent, self.rollout, Hooks(), Clock())
-        self.agent.update(self.rollout, progress=0.0)
-
-    @property
-    def steps_per_s(self) -> float:
-        """Environment steps per second, learning included, in the best iteration: others may be at work here too."""
-        return self.steps / min(self.seconds)
-
-    def close(self) -> None:
-        """Close its lanes."""
-        self.batch.close()
 
 
 class Source(NamedTuple):
@@ -121,6 +74,8 @@ def measured_num_envs(
     free_bytes: int | None = None,
 ) -> int:
     """The number of lanes with which a run trains fastest here, within half of the free memory."""
+    from shoal.runs.contender import Contender
+
     room = SHARE_OF_MEMORY * (_room() if free_bytes is None else free_bytes)
     waiting, late, choices = candidates(config_for), Deadline(BUDGET_S), list[int]()
     with ExitStack() as stack:
@@ -231,6 +186,8 @@ def check_memory(world: World, config: TrainConfig, free_bytes: int | None = Non
 
 def needed_bytes(world: World, config: TrainConfig) -> int:
     """What is collected and remembered takes this much memory, by the size of one lane's observation and action."""
+    from shoal.training.opening import make_batch
+
     remembered = config.algo.replay_capacity if isinstance(config.algo, OffPolicyConfig) else 0
     with closing(make_batch(world, config, 1)) as lane:
         spaces = lane.single_observation_space, lane.single_action_space

@@ -6,24 +6,25 @@ import sys
 import pytest
 
 from shoal.agents.fast import ahead
-from shoal.agents.fast.heads import LEARNER, compiled
+from shoal.agents.fast.heads import DISCRETE, compiled
 from shoal.agents.ppo import PPOConfig
 from shoal.jit.entries import entry_module
 from tests.agents.test_ppo import collected
 
 
-@pytest.mark.parametrize("walk", [{}, {"actions": "multi", "obs": "dict", "masked": True}, {"actions": "box"}])
+@pytest.mark.parametrize("walk", [{}, {"actions": "multi", "obs": "dict", "masked": True}])
 def test_training_needs_no_other_types_than_those_compiled_ahead(walk):
     ahead.compile_learner()
-    before = {name: set(compiled()[name].signatures) for name in ("add_gradient", "moments", "pack_weights")}
+    learner = compiled(DISCRETE)
+    before = {name: set(learner[name].signatures) for name in ("add_gradient", "moments", "pack_weights")}
     agent, rollout = collected(PPOConfig(num_steps=16, minibatches=2, epochs=1), **walk)
     agent.update(rollout)
-    assert {name: set(compiled()[name].signatures) for name in before} == before
+    assert {name: set(learner[name].signatures) for name in before} == before
 
 
 def test_nothing_is_started_where_the_learner_is_known(monkeypatch):
     ahead.compile_learner()
-    assert entry_module(*LEARNER).is_known()
+    assert entry_module(*DISCRETE.learner).is_known()
     monkeypatch.setattr(subprocess, "Popen", lambda *args, **kwargs: pytest.fail("started a process"))
     with ahead.learner_compiled_aside():
         pass

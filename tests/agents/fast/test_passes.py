@@ -62,8 +62,8 @@ def test_a_pass_and_its_way_back_are_those_of_autograd():
     ("module", "name", "function"),
     [
         (sac, "LOG_STD_MAX", sac._squash.inner),
-        (heads, "_FORBIDDEN", heads.act),
-        (heads, "_FORBIDDEN", heads.add_gradient),
+        (heads, "_FORBIDDEN", heads.DISCRETE.actor),
+        (heads, "_FORBIDDEN", heads.DISCRETE.learner),
     ],
 )
 def test_a_changed_constant_is_other_code_for_the_cache(module, name, function, monkeypatch):

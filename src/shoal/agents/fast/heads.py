@@ -2,7 +2,8 @@
 
 The same formulas as `PPO.loss` and the heads in `networks`, differentiated by hand. Outputs are flat [P, TILE] and
 everything else [TILE], so that the loops, which run over rows, become vector code. Python calls `act`, `add_gradient`
-and `moments`, which run over all tiles, through `compiled`.
+and `moments`, which run over all tiles, through `compiled`: those of discrete or of continuous actions, which are
+compiled apart, since few need both. `head` is the sizes of the parts of a discrete action, or log_std [P].
 """
 
 from __future__ import annotations
@@ -10,17 +11,20 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
+from numba.core.dispatcher import Dispatcher
 
-from shoal.agents.fast.tile import TILE, Layout, Tile, add_first_grad, backward, forward, load_inputs, pack
-from shoal.agents.networks import BELOW_ONE, FORBIDDEN
-from shoal.jit import entry_points, inner
+from shoal.agents.choosing import BELOW_ONE, FORBIDDEN
+from shoal.agents.fast.tile import TILE, Layout, Tile, add_first_grad, backward, forward, load_inputs, pack, sum_of
+from shoal.jit import LEAN, entry_points, inner
 from shoal.jit.simd import FAST, ROWS, exp32, log32
 
 _FORBIDDEN, _BELOW_ONE, _LOG_2PI = np.float32(FORBIDDEN), np.float32(BELOW_ONE), np.float32(math.log(2 * math.pi))
 _ZERO, _HALF, _ONE, _TWO = np.float32(0.0), np.float32(0.5), np.float32(1.0), np.float32(2.0)
+# Numba would compile what is called with a plain 0 by itself, and again for any other number
+_START = cast("int", np.int64(0))
 LOG_PROB, VALUE, ADVANTAGE, TARGET = range(4)  # columns of `Rows.history`
 POLICY_LOSS, VALUE_LOSS, ENTROPY, KL, CLIPPED = range(5)  # places in the sums of a minibatch
 
@@ -29,8 +33,7 @@ class Rows(NamedTuple):
     """What the loss needs of every row of a rollout, N = T * B of them."""
 
     features: np.ndarray  # [N, D] float32
-    choice: np.ndarray  # [N, parts] int64, discrete actions; [0, 0] if continuous
-    drawn: np.ndarray  # [N, P] float32, continuous actions; [0, 0] if discrete
+    action: np.ndarray  # [N, parts] int64, or continuous as drawn: [N, P] float32
     history: np.ndarray  # [N, 4] float32: log_prob and value when acting, advantage, target
     allowed: np.ndarray  # [N, P] bool; [0, 0] without masks
 
@@ -47,7 +50,7 @@ class Weights(NamedTuple):
     advantage_scale: float
 
 
-@inner()
+@inner(**LEAN)
 def load_history(history, index, start, count, local):
     """Columns of the rows `index[start : start + count]`, into local [4 * TILE]."""
     for row in range(count):
@@ -56,7 +59,7 @@ def load_history(history, index, start, count, local):
             local[column * TILE + row] = history[source, column]
 
 
-@inner()
+@inner(**LEAN)
 def mask_outputs(outputs, allowed, index, start, count):
     """Push the logits of forbidden actions to probability zero."""
     for a in range(allowed.shape[1]):
@@ -65,7 +68,7 @@ def mask_outputs(outputs, allowed, index, start, count):
                 outputs[a * TILE + row] = _FORBIDDEN
 
 
-@inner(fastmath=FAST)
+@inner(**LEAN, fastmath=FAST)
 def log_softmax(outputs, probs, first, last, count, top, total):
     """Logits in rows `first` to `last` of outputs become log-probabilities; probs [P, TILE] become their exponentials.
 
@@ -93,7 +96,7 @@ def log_softmax(outputs, probs, first, last, count, top, total):
             p[row] *= total[row]
 
 
-@inner(fastmath=FAST)
+@inner(**LEAN, fastmath=FAST)
 def add_entropy(outputs, probs, first, last, count, entropy):
     """Add the entropy of one part to `entropy` [TILE]."""
     for a in range(first, last):
@@ -102,12 +105,12 @@ def add_entropy(outputs, probs, first, last, count, entropy):
             entropy[row] -= p[row] * line[row]
 
 
-@inner(fastmath=FAST)
+@inner(**LEAN, fastmath=FAST)
 def categorical_log_prob(outputs, probs, sizes, choice, index, start, count, log_prob, entropy, top, total):
     """`outputs` and `probs` as in `log_softmax`; fills log_prob and entropy [TILE] of the chosen actions."""
     log_prob[:count] = _ZERO
     entropy[:count] = _ZERO
-    first = 0
+    first = _START
     for part in range(len(sizes)):
         last = first + sizes[part]
         log_softmax(outputs, probs, first, last, count, top, total)
@@ -117,13 +120,13 @@ def categorical_log_prob(outputs, probs, sizes, choice, index, start, count, log
         first = last
 
 
-@inner(fastmath=FAST)
-def categorical_slopes(outputs, probs, sizes, choice, index, start, count, slope, entropy_weight, entropy):
+@inner(**LEAN, fastmath=FAST)
+def categorical_slopes(outputs, probs, sizes, _, choice, index, start, count, slope, entropy_weight, entropy):
     """`probs` become the gradient by the logits, given `slope` [TILE] = d loss / d log_prob.
 
     The loss also has -entropy_weight * entropy. `entropy` is scratch [TILE].
     """
-    first = 0
+    first = _START
     for part in range(len(sizes)):
         last = first + sizes[part]
         entropy[:count] = _ZERO
@@ -137,8 +140,8 @@ def categorical_slopes(outputs, probs, sizes, choice, index, start, count, slope
         first = last
 
 
-@inner(fastmath=FAST)
-def gaussian_log_prob(outputs, log_std, drawn, index, start, count, log_prob, entropy):
+@inner(**LEAN, fastmath=FAST)
+def gaussian_log_prob(outputs, _, log_std, drawn, index, start, count, log_prob, entropy, top, total):
     """Fills log_prob and entropy [TILE] of the actions drawn around the means `outputs`."""
     log_prob[:count] = _ZERO
     entropy[:count] = _ZERO
@@ -150,8 +153,8 @@ def gaussian_log_prob(outputs, log_std, drawn, index, start, count, log_prob, en
             entropy[row] += log_std[d] + _HALF * (_LOG_2PI + _ONE)
 
 
-@inner(fastmath=FAST)
-def gaussian_slopes(outputs, output_slope, log_std, drawn, index, start, count, slope, entropy_weight, log_std_grad):
+@inner(**LEAN, fastmath=FAST)
+def gaussian_slopes(outputs, output_slope, log_std, log_std_grad, drawn, index, start, count, slope, entropy_weight, _):
     """Gradient by the means, and by log_std into `log_std_grad`, given `slope` [TILE] = d loss / d log_prob."""
     for d in range(len(log_std)):
         precision, total = exp32(-log_std[d]), _ZERO
@@ -163,7 +166,7 @@ def gaussian_slopes(outputs, output_slope, log_std, drawn, index, start, count, 
         log_std_grad[d] += total - entropy_weight * np.float32(count)
 
 
-@inner(fastmath=FAST)
+@inner(**LEAN, fastmath=FAST)
 def surrogate(weights, local, count, log_prob, slope, sums):
     """The clipped surrogate of a tile: fills `slope` = d loss / d log_prob and adds to `sums` what is to be logged."""
     clip, share = np.float32(weights.clip), np.float32(weights.share)
@@ -187,7 +190,7 @@ def surrogate(weights, local, count, log_prob, slope, sums):
     sums[CLIPPED] += clipped
 
 
-@inner(fastmath=FAST)
+@inner(**LEAN, fastmath=FAST)
 def value_error(weights, local, count, value, value_slope, sums):
     """The squared error of the values of a tile: fills `value_slope` and adds to `sums`."""
     reach, factor = np.float32(weights.value_clip), _TWO * np.float32(weights.value * weights.share)
@@ -207,11 +210,11 @@ def value_error(weights, local, count, value, value_slope, sums):
 # ---------------------------------------------------------------------- acting
 
 
-@inner(fastmath=FAST)
+@inner(**LEAN, fastmath=FAST)
 def draw_choices(outputs, probs, sizes, noise, start, count, choice, log_prob, top, total):
     """Discrete actions by inversion of the cumulative distribution, or the likeliest where noise is infinite."""
     log_prob[start : start + count] = 0
-    first = 0
+    first = _START
     for part in range(len(sizes)):
         last = first + sizes[part]
         log_softmax(outputs, probs, first, last, count, top, total)
@@ -228,7 +231,7 @@ def draw_choices(outputs, probs, sizes, noise, start, count, choice, log_prob, t
         first = last
 
 
-@inner(fastmath=FAST)
+@inner(**LEAN, fastmath=FAST)
 def invert_cumulative(probs, first, last, row, level):
     """The first action whose cumulative probability exceeds `level`; never one of probability zero."""
     chosen, cumulative = first, np.float32(0.0)
@@ -240,8 +243,8 @@ def invert_cumulative(probs, first, last, row, level):
     return chosen
 
 
-@inner(fastmath=FAST)
-def draw_normals(outputs, log_std, noise, start, count, drawn, log_prob):
+@inner(**LEAN, fastmath=FAST)
+def draw_normals(outputs, _, log_std, noise, start, count, drawn, log_prob, top, total):
     """Continuous actions: mean plus scaled noise; the mean itself where noise is infinite."""
     log_prob[start : start + count] = 0
     for d in range(len(log_std)):
@@ -255,75 +258,70 @@ def draw_normals(outputs, log_std, noise, start, count, drawn, log_prob):
 # ---------------------------------------------------------------------- over all tiles
 
 
-@inner(fastmath=FAST)
-def act(flat, packed, layout, work, tile, features, allowed, noise, sizes, log_std, choice, drawn, log_prob, value):
-    """Values, and actions where `noise` is given: [N, parts] uniforms, or [N, P] normals. Infinite noise asks for
-    the likeliest action."""
-    layout, tile = Layout(*layout), Tile(*tile)
-    pack(flat, layout, packed)
-    outputs, probs = work[tile.outputs : tile.output_slope], work[tile.output_slope : tile.value]
-    top, total = work[tile.spare : tile.spare + TILE], work[tile.spare + TILE : tile.spare + 2 * TILE]
-    index = np.arange(len(features))
-    for start in range(0, len(features), TILE):
-        count = min(TILE, len(features) - start)
-        load_inputs(layout, work, tile, features, index, start, count)
-        forward(flat, packed, layout, work, tile, count)
-        for row in range(count):
-            value[start + row] = work[tile.value + row]
-        if len(noise) == 0:
-            continue
-        if len(log_std):
-            draw_normals(outputs, log_std, noise, start, count, drawn, log_prob)
-        else:
+def acting(draw: Dispatcher) -> Dispatcher:
+    """`act` for the kind of actions that `draw` draws."""
+
+    @inner(**LEAN, fastmath=FAST)
+    def act(flat, packed, layout, work, tile, features, index, allowed, noise, head, action, log_prob, value):
+        """Values, and actions where `noise` is given: [N, parts] uniforms, or [N, P] normals. Infinite noise asks for
+        the likeliest action. `index` counts the rows."""
+        layout, tile = Layout(*layout), Tile(*tile)
+        pack(flat, layout, packed)
+        outputs, probs = work[tile.outputs : tile.output_slope], work[tile.output_slope : tile.value]
+        top, total = work[tile.spare : tile.spare + TILE], work[tile.spare + TILE : tile.spare + 2 * TILE]
+        for start in range(0, len(features), TILE):
+            count = min(TILE, len(features) - start)
+            load_inputs(layout, work, tile, features, index, start, count)
+            forward(flat, packed, layout, work, tile, count)
+            for row in range(count):
+                value[start + row] = work[tile.value + row]
+            if len(noise) == 0:
+                continue
             if len(allowed):
                 mask_outputs(outputs, allowed, index, start, count)
-            draw_choices(outputs, probs, sizes, noise, start, count, choice, log_prob, top, total)
+            draw(outputs, probs, head, noise, start, count, action, log_prob, top, total)
+
+    return act
 
 
-@inner(fastmath=FAST)
-def add_gradient(flat, packed, layout, work, tile, rows, index, start, stop, weights, sizes, log_std_at, grad, sums):
-    """Gradient of the rows `index[start:stop]` into `grad`, and what is to be logged into `sums`."""
-    layout, tile, weights = Layout(*layout), Tile(*tile), Weights(*weights)
-    features, choice, drawn, history, allowed = rows
-    outputs, output_slope = work[tile.outputs : tile.output_slope], work[tile.output_slope : tile.value]
-    value, value_slope = work[tile.value : tile.value_slope], work[tile.value_slope : tile.spare]
-    local, spare = work[tile.spare : tile.spare + 4 * TILE], work[tile.spare + 4 * TILE : tile.size]
-    log_prob, entropy, slope = spare[:TILE], spare[TILE : 2 * TILE], spare[2 * TILE : 3 * TILE]
-    top, total = spare[3 * TILE : 4 * TILE], spare[4 * TILE :]
-    entropy_weight = np.float32(weights.entropy * weights.share)
-    continuous = log_std_at >= 0
-    log_std = flat[log_std_at : log_std_at + layout.outputs]
-    log_std_grad = grad[log_std_at : log_std_at + layout.outputs]
-    for at in range(start, stop, TILE):
-        count = min(TILE, stop - at)
-        load_inputs(layout, work, tile, features, index, at, count)
-        load_history(history, index, at, count, local)
-        forward(flat, packed, layout, work, tile, count)
-        if len(allowed):
-            mask_outputs(outputs, allowed, index, at, count)
-        if continuous:
-            gaussian_log_prob(outputs, log_std, drawn, index, at, count, log_prob, entropy)
-        else:
-            categorical_log_prob(outputs, output_slope, sizes, choice, index, at, count, log_prob, entropy, top, total)
-        surrogate(weights, local, count, log_prob, slope, sums)
-        value_error(weights, local, count, value, value_slope, sums)
-        sums[ENTROPY] += entropy[:count].sum()
-        if continuous:
-            gaussian_slopes(
-                outputs, output_slope, log_std, drawn, index, at, count, slope, entropy_weight, log_std_grad
-            )
-        else:
-            categorical_slopes(outputs, output_slope, sizes, choice, index, at, count, slope, entropy_weight, top)
-        # rows that only fill up the last block must not count
-        for row in range(count, (count + ROWS - 1) // ROWS * ROWS):
-            value_slope[row] = 0
-            for o in range(layout.outputs):
-                output_slope[o * TILE + row] = 0
-        backward(flat, layout, work, tile, count, grad)
-    add_first_grad(layout, work, tile, grad)
+def learning(find_log_prob: Dispatcher, find_slopes: Dispatcher) -> Dispatcher:
+    """`add_gradient` for a kind of actions."""
+
+    @inner(**LEAN, fastmath=FAST)
+    def add_gradient(flat, packed, layout, work, tile, rows, index, start, stop, weights, head, head_grad, grad, sums):
+        """Gradient of the rows `index[start:stop]` into `grad`, and what is to be logged into `sums`."""
+        layout, tile, weights = Layout(*layout), Tile(*tile), Weights(*weights)
+        features, action, history, allowed = rows
+        outputs, output_slope = work[tile.outputs : tile.output_slope], work[tile.output_slope : tile.value]
+        value, value_slope = work[tile.value : tile.value_slope], work[tile.value_slope : tile.spare]
+        local, spare = work[tile.spare : tile.spare + 4 * TILE], work[tile.spare + 4 * TILE : tile.size]
+        log_prob, entropy, slope = spare[:TILE], spare[TILE : 2 * TILE], spare[2 * TILE : 3 * TILE]
+        top, total = spare[3 * TILE : 4 * TILE], spare[4 * TILE :]
+        entropy_weight = np.float32(weights.entropy * weights.share)
+        for at in range(start, stop, TILE):
+            count = min(TILE, stop - at)
+            load_inputs(layout, work, tile, features, index, at, count)
+            load_history(history, index, at, count, local)
+            forward(flat, packed, layout, work, tile, count)
+            if len(allowed):
+                mask_outputs(outputs, allowed, index, at, count)
+            find_log_prob(outputs, output_slope, head, action, index, at, count, log_prob, entropy, top, total)
+            surrogate(weights, local, count, log_prob, slope, sums)
+            value_error(weights, local, count, value, value_slope, sums)
+            sums[ENTROPY] += sum_of(entropy[:count])
+            find_slopes(outputs, output_slope, head, head_grad, action, index, at, count, slope, entropy_weight, top)
+            # rows that only fill up the last block must not count
+            for row in range(count, (count + ROWS - 1) // ROWS * ROWS):
+                value_slope[row] = 0
+                for o in range(layout.outputs):
+                    output_slope[o * TILE + row] = 0
+            backward(flat, layout, work, tile, count, grad)
+        add_first_grad(layout, work, tile, grad)
+
+    return add_gradient
 
 
-@inner()
+@inner(**LEAN)
 def moments(history, index, start, stop):
     """Mean and (unbiased) standard deviation of the advantages of the rows `index[start:stop]`."""
     total, count = 0.0, stop - start
@@ -335,18 +333,33 @@ def moments(history, index, start, stop):
     return mean, math.sqrt(squares / max(count - 1, 1))
 
 
-@inner()
+@inner(**LEAN)
 def pack_weights(flat, layout, packed):
     """`pack`, for Python."""
     pack(flat, Layout(*layout), packed)
 
 
-ACTOR = ("ppo_actor", (act,))
-LEARNER = ("ppo_learner", (pack_weights, add_gradient, moments))
-"""What is compiled together, by its title. Acting and learning are apart, so that two processes can share the work."""
+Titled = tuple[str, tuple[Dispatcher, ...]]
+"""Functions that are compiled together, by the title that users are told."""
+
+
+class Parts(NamedTuple):
+    """What is compiled for a kind of actions. Acting and learning are apart: two processes can share the work."""
+
+    actor: Titled
+    learner: Titled
+
+
+def parts_of(act: Dispatcher, add_gradient: Dispatcher) -> Parts:
+    """The parts of an agent that acts and learns so."""
+    return Parts(("ppo_actor", (act,)), ("ppo_learner", (pack_weights, add_gradient, moments)))
+
+
+DISCRETE = parts_of(acting(draw_choices), learning(categorical_log_prob, categorical_slopes))
+CONTINUOUS = parts_of(acting(draw_normals), learning(gaussian_log_prob, gaussian_slopes))
 
 
 @functools.cache
-def compiled() -> Mapping[str, Callable]:
+def compiled(parts: Parts) -> Mapping[str, Callable]:
     """The functions that Python calls, by name."""
-    return {**entry_points(*ACTOR), **entry_points(*LEARNER)}
+    return {**entry_points(*parts.actor), **entry_points(*parts.learner)}

@@ -9,17 +9,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, cast
 
 import numpy as np
 import torch
+from torch import nn
 
 from shoal.agents.agent import Act, Mask
 from shoal.agents.checks import raise_not_finite, wrong_mask, wrong_obs
-from shoal.agents.fast.heads import Rows, Weights, compiled
+from shoal.agents.fast.heads import CONTINUOUS, DISCRETE, Rows, Weights, compiled
 from shoal.agents.fast.passes import Stepper
-from shoal.agents.fast.tile import is_supported, layout_of, packed_size, plan_tile
-from shoal.agents.networks import CategoricalHead, GaussianHead, MultiCategoricalHead
+from shoal.agents.fast.tile import COLUMNS, FLOAT, ROWS, Layout, in_blocks, packed_size, plan_tile
+from shoal.agents.networks import ActorCritic, CategoricalHead, GaussianHead, MultiCategoricalHead
 from shoal.trees import Tree
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ METRICS = (
     "train/clip_fraction",
 )
 _NONE = np.empty((0, 0), np.float32)
-_NO_CHOICE = np.empty((0, 0), np.int64)
 _NO_MASK = np.empty((0, 0), np.bool_)
 
 
@@ -43,6 +43,32 @@ def fast_ppo(agent: PPO) -> FastPPO | None:
     """The fast path for `agent`, or None where its settings, network or device have none."""
     fits = agent.config.fast and agent.device.type == "cpu" and is_supported(agent.network)
     return FastPPO(agent) if fits else None
+
+
+def layout_of(network: ActorCritic, flat: torch.Tensor) -> Layout:
+    """The layout of `network`, whose parameters are views into `flat`."""
+
+    def at(parameter: torch.Tensor) -> int:
+        return (parameter.data_ptr() - flat.data_ptr()) // FLOAT
+
+    heads = ((network.actor, network.policy.linear), (network.critic, network.value))
+    nets = [[*(cast("nn.Linear", layer) for layer in list(hidden)[::2]), last] for hidden, last in heads]
+    layers = [[(la.in_features, la.out_features, at(la.weight), at(la.bias)) for la in net] for net in nets]
+    inputs, outputs = network.flatten.size, network.policy.linear.out_features
+    return Layout(
+        inputs,
+        in_blocks(inputs + 1, ROWS),
+        outputs,
+        in_blocks(outputs, COLUMNS),
+        max(network.hidden),
+        network.activation == "relu",
+        np.array(layers, np.int64),
+    )
+
+
+def is_supported(network: object) -> bool:
+    """Whether this is a standard network whose layers fill whole vectors."""
+    return type(network) is ActorCritic and bool(network.hidden) and all(w % COLUMNS == 0 for w in network.hidden)
 
 
 class Outcome(NamedTuple):
@@ -65,7 +91,7 @@ class FastPPO:
             sizes = [head.num_params]
         elif isinstance(head, MultiCategoricalHead):
             sizes = head.sizes
-        self.calls, self.sizes = compiled(), np.array(sizes, np.int64)
+        self.calls, self.sizes = compiled(DISCRETE if sizes else CONTINUOUS), np.array(sizes, np.int64)
         self.noise_width = len(sizes) or head.num_params // 2
         flat = agent.optimizer.flat
         layout = layout_of(agent.network, flat)
@@ -75,10 +101,12 @@ class FastPPO:
         self.tile, self.work = tuple(tile), np.zeros((PARTS, tile.size), np.float32)
         self.grads, self.sums = np.zeros((PARTS, len(flat)), np.float32), np.zeros((PARTS, 5), np.float64)
         self.adam = Stepper(agent.optimizer, self.grads)
-        self.log_std_at, self.log_std = -1, self.flat[:0]
+        self.head: np.ndarray = self.sizes
+        self.head_grads: list[np.ndarray] = [self.sizes] * PARTS
         if not sizes:
-            self.log_std_at = (agent.network.policy.log_std.data_ptr() - flat.data_ptr()) // 4
-            self.log_std = self.flat[self.log_std_at : self.log_std_at + self.outputs]
+            start = (agent.network.policy.log_std.data_ptr() - flat.data_ptr()) // FLOAT
+            log_std = slice(start, start + self.outputs)
+            self.head, self.head_grads = self.flat[log_std], [grad[log_std] for grad in self.grads]
         self._pool: ThreadPoolExecutor | None = None
 
     # ------------------------------------------------------------------ acting
@@ -119,14 +147,13 @@ class FastPPO:
         No rows in `allowed`: no mask. Noise of infinity asks for the likeliest action; no rows of it, for values only.
         """
         count, parts = len(features), len(self.sizes)
-        choice = np.empty((count, parts), np.int64)
-        drawn = np.empty((count, 0 if parts else self.outputs), np.float32)
+        action = np.empty((count, parts), np.int64) if parts else np.empty((count, self.outputs), np.float32)
         log_prob, value = np.empty(count, np.float32), np.empty(count, np.float32)
         self.calls["act"](
-            self.flat, self.packed, self.layout, self.work[0], self.tile, features, allowed, noise,
-            self.sizes, self.log_std, choice, drawn, log_prob, value,
+            self.flat, self.packed, self.layout, self.work[0], self.tile, features, np.arange(count), allowed, noise,
+            self.head, action, log_prob, value,
         )  # fmt: skip
-        return (choice if parts else drawn), log_prob, value
+        return action, log_prob, value
 
     # ------------------------------------------------------------------ learning
 
@@ -163,8 +190,7 @@ class FastPPO:
         history = torch.stack([log_prob, targets.value, targets.advantage, targets.target], 1)
         return Rows(
             self.features(flat_obs),
-            _NO_CHOICE if continuous else action.numpy().reshape(len(action), -1),
-            action.numpy() if continuous else _NONE,
+            action.numpy() if continuous else action.numpy().reshape(len(action), -1),
             history.numpy(),
             _NO_MASK if targets.action_mask is None else targets.action_mask.numpy(),
         )
@@ -189,7 +215,7 @@ class FastPPO:
             for part in parts:
                 self.calls["add_gradient"](
                     self.flat, self.packed, self.layout, self.work[part], self.tile, plain_rows,
-                    index, edges[part], edges[part + 1], plain_weights, self.sizes, self.log_std_at,
+                    index, edges[part], edges[part + 1], plain_weights, self.head, self.head_grads[part],
                     self.grads[part], self.sums[part],
                 )  # fmt: skip
 

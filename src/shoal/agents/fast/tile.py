@@ -8,14 +8,11 @@ scratch space of a thread is one array, `work`, in which `Tile` says what lies w
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
-import torch
-from torch import nn
 
-from shoal.agents.networks import ActorCritic
-from shoal.jit import inner
+from shoal.jit import LEAN, inner
 from shoal.jit.simd import COLUMNS, FAST, ROWS, dot_block, product_block
 
 TILE = 128
@@ -29,7 +26,9 @@ _bias_block = product_block(ROWS, "bias", "as it is")
 _adding_block = product_block(ROWS, "C", "as it is")
 _adding_row = product_block(1, "C", "as it is")
 
-_FLOAT = 4  # bytes
+FLOAT = 4  # bytes
+# strides of matrices; a function that is called with a plain 1 would be compiled by itself for it
+_NONE, _ONE, _TILE = np.int64(0), np.int64(1), np.int64(TILE)
 INPUTS, OUTPUTS, WEIGHT_AT, BIAS_AT = range(4)  # columns of `Layout.layers`
 
 
@@ -62,32 +61,6 @@ class Tile(NamedTuple):
     size: int
 
 
-def layout_of(network: ActorCritic, flat: torch.Tensor) -> Layout:
-    """The layout of `network`, whose parameters are views into `flat`."""
-
-    def at(parameter: torch.Tensor) -> int:
-        return (parameter.data_ptr() - flat.data_ptr()) // _FLOAT
-
-    heads = ((network.actor, network.policy.linear), (network.critic, network.value))
-    nets = [[*(cast("nn.Linear", layer) for layer in list(hidden)[::2]), last] for hidden, last in heads]
-    layers = [[(la.in_features, la.out_features, at(la.weight), at(la.bias)) for la in net] for net in nets]
-    inputs, outputs = network.flatten.size, network.policy.linear.out_features
-    return Layout(
-        inputs,
-        in_blocks(inputs + 1, ROWS),
-        outputs,
-        in_blocks(outputs, COLUMNS),
-        max(network.hidden),
-        network.activation == "relu",
-        np.array(layers, np.int64),
-    )
-
-
-def is_supported(network: object) -> bool:
-    """Whether this is a standard network whose layers fill whole vectors."""
-    return type(network) is ActorCritic and bool(network.hidden) and all(w % COLUMNS == 0 for w in network.hidden)
-
-
 def in_blocks(count: int, block: int) -> int:
     """`count` rounded up to whole blocks."""
     return -(-count // block) * block
@@ -118,7 +91,13 @@ def packed_size(layout: Layout) -> int:
     return int((hidden[:, INPUTS] + 1).sum()) * 2 * layout.width + int(hidden[-1, OUTPUTS] + 1) * layout.output_row
 
 
-@inner()
+@inner(**LEAN)
+def address_of(array):
+    """Where it begins, as a number that may be added to: Numba makes floats of unsigned and signed ones."""
+    return np.int64(array.ctypes.data)
+
+
+@inner(**LEAN)
 def pack(flat, layout, packed):
     """Copy the weights into the order in which the forward pass reads them: layer by layer [in, 2 width], then a row of
     biases; last the policy's output layer [in, output_row] and its biases."""
@@ -135,149 +114,150 @@ def pack(flat, layout, packed):
         at += (layout.layers[0, layer, INPUTS] + 1) * row
 
 
-@inner()
+@inner(**LEAN)
 def _activate(relu, c, c_row, a, a_row, b, b_row, bias, rows, columns, inner):
     """C = activation(A B + bias), C [rows, columns]."""
     for column in range(0, columns, COLUMNS):
         for row in range(0, rows, ROWS):
-            c_here, a_here = c + _FLOAT * (row * c_row + column), a + _FLOAT * row * a_row
-            b_here, bias_here = b + _FLOAT * column, bias + _FLOAT * column
+            c_here, a_here = c + FLOAT * (row * c_row + column), a + FLOAT * row * a_row
+            b_here, bias_here = b + FLOAT * column, bias + FLOAT * column
             if relu:
                 _relu_block(c_here, c_row, a_here, a_row, 1, b_here, b_row, inner, bias_here)
             else:
                 _tanh_block(c_here, c_row, a_here, a_row, 1, b_here, b_row, inner, bias_here)
 
 
-@inner()
+@inner(**LEAN)
 def _descend(relu, c, c_row, a, a_row, a_col, b, b_row, h, rows, columns, inner):
     """C = (A B) * activation'(H), all [rows, columns]; H is laid out like C."""
     for column in range(0, columns, COLUMNS):
         for row in range(0, rows, ROWS):
-            here = _FLOAT * (row * c_row + column)
-            a_here, b_here = a + _FLOAT * row * a_row, b + _FLOAT * column
+            here = FLOAT * (row * c_row + column)
+            a_here, b_here = a + FLOAT * row * a_row, b + FLOAT * column
             if relu:
                 _relu_slope_block(c + here, c_row, a_here, a_row, a_col, b_here, b_row, inner, h + here)
             else:
                 _tanh_slope_block(c + here, c_row, a_here, a_row, a_col, b_here, b_row, inner, h + here)
 
 
-@inner()
+@inner(**LEAN)
 def _add_product(c, c_row, a, a_row, a_col, b, b_row, rows, columns, inner):
     """C += A B, C [rows, columns]."""
     whole = rows // ROWS * ROWS
     for column in range(0, columns, COLUMNS):
-        b_here = b + _FLOAT * column
+        b_here = b + FLOAT * column
         for row in range(0, whole, ROWS):
-            c_here, a_here = c + _FLOAT * (row * c_row + column), a + _FLOAT * row * a_row
+            c_here, a_here = c + FLOAT * (row * c_row + column), a + FLOAT * row * a_row
             _adding_block(c_here, c_row, a_here, a_row, a_col, b_here, b_row, inner, b)
         for row in range(whole, rows):
-            c_here, a_here = c + _FLOAT * (row * c_row + column), a + _FLOAT * row * a_row
+            c_here, a_here = c + FLOAT * (row * c_row + column), a + FLOAT * row * a_row
             _adding_row(c_here, c_row, a_here, a_row, a_col, b_here, b_row, inner, b)
 
 
-@inner()
+@inner(**LEAN)
 def forward(flat, packed, layout, work, tile, count):
     """Outputs and values of the first `count` rows of the inputs; keeps the activations for `backward`."""
     rows, wide, num_hidden = (count + ROWS - 1) // ROWS * ROWS, 2 * layout.width, layout.layers.shape[1] - 1
-    base, weights = work.ctypes.data, packed.ctypes.data
-    hidden = base + _FLOAT * tile.hidden
+    base, weights = address_of(work), address_of(packed)
+    hidden = base + FLOAT * tile.hidden
     for layer in range(num_hidden):
         for net in range(2):
             inputs, outputs, _, _ = layout.layers[net, layer]
-            left = _FLOAT * net * layout.width
-            source = base + _FLOAT * tile.inputs if layer == 0 else hidden - _FLOAT * TILE * wide + left
+            left = FLOAT * net * layout.width
+            source = base + FLOAT * tile.inputs if layer == 0 else hidden - FLOAT * TILE * wide + left
             source_row = layout.input_row if layer == 0 else wide
-            bias = weights + _FLOAT * inputs * wide + left
+            bias = weights + FLOAT * inputs * wide + left
             _activate(
                 layout.relu, hidden + left, wide, source, source_row, weights + left, wide, bias, rows, outputs, inputs
             )
-        weights += _FLOAT * (layout.layers[0, layer, INPUTS] + 1) * wide
-        hidden += _FLOAT * TILE * wide
+        weights += FLOAT * (layout.layers[0, layer, INPUTS] + 1) * wide
+        hidden += FLOAT * TILE * wide
     _apply_heads(flat, weights, layout, work, tile, rows)
 
 
-@inner()
+@inner(**LEAN)
 def _apply_heads(flat, weights, layout, work, tile, rows):
     """Policy outputs [P, TILE] and values [TILE] from the last hidden layer; `weights` is the packed output layer."""
     wide, num_hidden = 2 * layout.width, layout.layers.shape[1] - 1
-    base, parameters = work.ctypes.data, flat.ctypes.data
-    hidden = base + _FLOAT * (tile.hidden + (num_hidden - 1) * TILE * wide)
+    base, parameters = address_of(work), address_of(flat)
+    hidden = base + FLOAT * (tile.hidden + (num_hidden - 1) * TILE * wide)
     inner, _, weight, bias = layout.layers[1, -1]
-    weight, bias = parameters + _FLOAT * weight, parameters + _FLOAT * bias
-    _dot_rows(base + _FLOAT * tile.value, hidden + _FLOAT * layout.width, wide, weight, bias, rows, inner)
+    weight, bias = parameters + FLOAT * weight, parameters + FLOAT * bias
+    _dot_rows(base + FLOAT * tile.value, hidden + FLOAT * layout.width, wide, weight, bias, rows, inner)
     inner, outputs, weight, bias = layout.layers[0, -1]
     if outputs <= FEW_OUTPUTS:
         for o in range(outputs):
-            out = base + _FLOAT * (tile.outputs + o * TILE)
-            weight_here, bias_here = parameters + _FLOAT * (weight + o * inner), parameters + _FLOAT * (bias + o)
+            out = base + FLOAT * (tile.outputs + o * TILE)
+            weight_here, bias_here = parameters + FLOAT * (weight + o * inner), parameters + FLOAT * (bias + o)
             _dot_rows(out, hidden, wide, weight_here, bias_here, rows, inner)
         return
     out_row = layout.output_row
     for column in range(0, out_row, COLUMNS):
-        b, bias = weights + _FLOAT * column, weights + _FLOAT * (inner * out_row + column)
+        b, bias = weights + FLOAT * column, weights + FLOAT * (inner * out_row + column)
         for row in range(0, rows, ROWS):
-            c = base + _FLOAT * (tile.row_outputs + row * out_row + column)
-            _bias_block(c, out_row, hidden + _FLOAT * row * wide, wide, 1, b, out_row, inner, bias)
+            c = base + FLOAT * (tile.row_outputs + row * out_row + column)
+            _bias_block(c, out_row, hidden + FLOAT * row * wide, wide, 1, b, out_row, inner, bias)
     for o in range(outputs):
         for row in range(rows):
             work[tile.outputs + o * TILE + row] = work[tile.row_outputs + row * out_row + o]
 
 
-@inner()
+@inner(**LEAN)
 def _dot_rows(out, hidden, hidden_row, weight, bias, rows, inner):
     """out[row] = hidden[row] . weight + bias, for [rows, inner] features."""
     for row in range(0, rows, ROWS):
-        dot_block(out + _FLOAT * row, hidden + _FLOAT * row * hidden_row, hidden_row, weight, inner, bias)
+        dot_block(out + FLOAT * row, hidden + FLOAT * row * hidden_row, hidden_row, weight, inner, bias)
 
 
-@inner(fastmath=FAST)
-def _sum(numbers):
+@inner(**LEAN, fastmath=FAST)
+def sum_of(numbers):
+    """Their sum, in any order."""
     total = np.float32(0.0)
     for i in range(len(numbers)):
         total += numbers[i]
     return total
 
 
-@inner()
+@inner(**LEAN)
 def backward(flat, layout, work, tile, count, grad):
     """Add the gradient by all parameters to `grad`, given the slopes of outputs and value of `count` rows.
 
     Rows from `count` up to whole blocks must have slopes of zero. The first layer's gradient stays in the tile.
     """
     rows, wide, last = (count + ROWS - 1) // ROWS * ROWS, 2 * layout.width, layout.layers.shape[1] - 1
-    base, parameters, gradient = work.ctypes.data, flat.ctypes.data, grad.ctypes.data
-    plane = _FLOAT * TILE * wide
+    base, parameters, gradient = address_of(work), address_of(flat), address_of(grad)
+    plane = FLOAT * TILE * wide
     for net in range(2):
-        left = _FLOAT * net * layout.width
+        left = FLOAT * net * layout.width
         # the slope of the layer at hand, first that of the head, which is [outputs, TILE]
-        slope = base + _FLOAT * (tile.output_slope if net == 0 else tile.value_slope)
-        slope_row, slope_col = 1, TILE
+        slope = base + FLOAT * (tile.output_slope if net == 0 else tile.value_slope)
+        slope_row, slope_col = _ONE, _TILE
         for layer in range(last, 0, -1):
             inputs, outputs, weight_at, bias_at = layout.layers[net, layer]
-            weight, below = parameters + _FLOAT * weight_at, base + _FLOAT * tile.hidden + (layer - 1) * plane + left
+            weight, below = parameters + FLOAT * weight_at, base + FLOAT * tile.hidden + (layer - 1) * plane + left
             _add_product(
-                gradient + _FLOAT * weight_at, inputs, slope, slope_col, slope_row, below, wide, outputs, inputs, rows
+                gradient + FLOAT * weight_at, inputs, slope, slope_col, slope_row, below, wide, outputs, inputs, rows
             )
             if layer == last:
                 first = tile.output_slope if net == 0 else tile.value_slope
                 for o in range(outputs):
-                    grad[bias_at + o] += _sum(work[first + o * TILE : first + o * TILE + rows])
+                    grad[bias_at + o] += sum_of(work[first + o * TILE : first + o * TILE + rows])
             else:
-                ones = base + _FLOAT * tile.one
-                _add_product(gradient + _FLOAT * bias_at, 0, ones, 0, 0, slope, wide, 1, outputs, rows)
-            target = base + _FLOAT * tile.slope + (layer % 2) * plane + left
+                ones = base + FLOAT * tile.one
+                _add_product(gradient + FLOAT * bias_at, _NONE, ones, _NONE, _NONE, slope, wide, _ONE, outputs, rows)
+            target = base + FLOAT * tile.slope + (layer % 2) * plane + left
             _descend(
                 layout.relu, target, wide, slope, slope_row, slope_col, weight, inputs, below, rows, inputs, outputs
             )
-            slope, slope_row, slope_col = target, wide, 1
+            slope, slope_row, slope_col = target, wide, _ONE
         # [in, out], since the inputs do not fill vectors; the column of ones makes the bias
         _add_product(
-            base + _FLOAT * tile.first_grad + left, wide, base + _FLOAT * tile.inputs, 1, layout.input_row, slope, wide,
-            layout.input_row, layout.layers[net, 0, OUTPUTS], rows,
+            base + FLOAT * tile.first_grad + left, wide, base + FLOAT * tile.inputs, _ONE, layout.input_row, slope,
+            wide, layout.input_row, layout.layers[net, 0, OUTPUTS], rows,
         )  # fmt: skip
 
 
-@inner()
+@inner(**LEAN)
 def add_first_grad(layout, work, tile, grad):
     """Move what `backward` gathered for the first layer into `grad`, and clear it."""
     wide = 2 * layout.width
@@ -291,7 +271,7 @@ def add_first_grad(layout, work, tile, grad):
     work[tile.first_grad : tile.first_grad + layout.input_row * wide] = 0
 
 
-@inner()
+@inner(**LEAN)
 def load_inputs(layout, work, tile, features, index, start, count):
     """Rows `index[start : start + count]` of features [N, D] into the tile, with the column of ones."""
     work[tile.one] = 1
