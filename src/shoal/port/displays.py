@@ -35,11 +35,14 @@ class Displays(Truths):
 
     def see_List(self, node: ast.List) -> Value:
         made = self.display(node.elts, True)
-        if isinstance(made, Const):
-            made = Seq([Const(x) for x in made.value], True, self.site, self.depth)
         if self.site in self.decisions.lists:
             return self.bounded(made)
         return made
+
+    def sequence(self, items: list[Value], is_list: bool) -> Value:
+        """A new list or tuple of what these items are now."""
+        made = Seq([self.hold(item) for item in items], is_list, self.site, self.depth)
+        return self.bounded(made) if is_list and self.site in self.decisions.lists else made
 
     def bounded(self, made: Value, is_set: bool = False, drops: bool = False) -> Value:
         """A list that changes where that is not sure: in memory, with a length of its own if it grows."""

@@ -256,9 +256,9 @@ class Expressions(Classes):
             isinstance(v, Seq) or (isinstance(v, Const) and isinstance(v.value, tuple | list)) for v in (left, right)
         )
         if isinstance(op, ast.Add) and is_left and is_right:
-            return Seq(self.items(left) + self.items(right), self.is_list(left), self.site, self.depth)
+            return self.sequence(self.items(left) + self.items(right), self.is_list(left))
         if isinstance(op, ast.Mult) and is_left and isinstance(right, Const):
-            return Seq(self.items(left) * int(right.value), self.is_list(left), self.site, self.depth)
+            return self.sequence(self.items(left) * int(right.value), self.is_list(left))
         if isinstance(op, ast.Add) and (isinstance(left, Lst) or isinstance(right, Lst)):
             return self.joined_lists(left, right)
         if isinstance(op, ast.BitAnd | ast.BitOr | ast.Sub) and any(isinstance(v, Lst) for v in (left, right)):

@@ -78,7 +78,7 @@ class Items(Arrays):
         if isinstance(owner, Seq):
             if constant:
                 chosen = owner.items[indices[0].value]  # type: ignore[attr-defined]
-                return Seq(chosen, owner.is_list, self.site, self.depth) if isinstance(chosen, list) else chosen
+                return self.sequence(chosen, owner.is_list) if isinstance(chosen, list) else chosen
             return self.varying_item(owner, indices)
         if isinstance(owner, Lst):
             return self.list_item(owner, indices)

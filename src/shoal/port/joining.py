@@ -66,7 +66,7 @@ def layout_of(value: Value) -> Any:
     if isinstance(value, Mem) and all(isinstance(n, int) for n in value.shape):
         return ArrL(value.shape, value.dtype, True)
     if isinstance(value, Mem):
-        return ListL(NumL(Kind(value.dtype)), value.shape[0].cap)
+        return ListL(row_layout(value), value.shape[0].cap)
     if isinstance(value, Lst):
         return ListL(value.layout, value.cap, value.is_set, value.fixed, value.drops)
     if isinstance(value, Maybe):
@@ -78,6 +78,11 @@ def layout_of(value: Value) -> Any:
     if isinstance(value, Generator):
         return RngL(value.path, value.legacy)
     return OpaqueL(getattr(value, "why", f"is a {type(value).__name__}"))
+
+
+def row_layout(rows: Mem) -> NumL | ArrL:
+    """How the elements of an array along its first axis are stored."""
+    return ArrL(rows.shape[1:], rows.dtype, True) if len(rows.shape) > 1 else NumL(Kind(rows.dtype))
 
 
 def layout_of_const(x: Any) -> Any:

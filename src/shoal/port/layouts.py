@@ -326,6 +326,8 @@ def same(a: Any, b: Any) -> bool:
         return False
     if isinstance(a, tuple | list):
         return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
     try:
         return bool(a == b) or (a != a and b != b)
     except Exception:  # somebody's own comparison

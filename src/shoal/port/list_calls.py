@@ -96,7 +96,7 @@ class ListCalls(PythonCalls):
 
     def list_method(self, owner: Any, name: str, arguments: list[Value], named: dict[str, Value]) -> Value:
         if name == "copy":
-            return self.copy(owner) if isinstance(owner, Lst) else Seq(list(owner.items), True, self.site, self.depth)
+            return self.copy(owner) if isinstance(owner, Lst) else self.sequence(owner.items, True)
         if name == "index":
             return self.index_of(owner, arguments[0])
         if name == "count":

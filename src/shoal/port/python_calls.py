@@ -73,8 +73,7 @@ class PythonCalls(MathCalls):
             return self.copy(value)
         if isinstance(value, Walk) or (isinstance(value, Mem) and isinstance(value.shape[0], Dyn)):
             return self.list_of_walk(as_walk(self, value))
-        made = Seq([self.hold(v) for v in self.items(value)], True, self.site, self.depth)
-        return self.bounded(made) if self.site in self.decisions.lists else made
+        return self.sequence(self.items(value), True)
 
     def make_deque(self, arguments: list[Value], most: Value) -> Value:
         if not isinstance(most, Const):

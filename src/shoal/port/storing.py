@@ -221,17 +221,17 @@ class Storing(Code):
         if isinstance(value.layout, Fam):
             return Fam(value.layout.options, f"{value.base} * {value.cap} + {at}" if value.base else at)
         if isinstance(value.layout, Mem):
-            return Num(value.layout.at([at]), Kind(value.layout.dtype))
+            return self.element(value.layout, [at])
         return value.layout.read(value.base, (*value.prefix, at))
 
     def item_layout(self, value: Lst) -> Any:
         """How the items of a list are stored."""
-        from shoal.port.joining import layout_of
+        from shoal.port.joining import layout_of, row_layout
 
         if isinstance(value.layout, Fam):
             return layout_of(self.realise(Fam(value.layout.options, "0")))
         if isinstance(value.layout, Mem):
-            return NumL(Kind(value.layout.dtype))
+            return row_layout(value.layout)
         return value.layout
 
     def option_number(self, layout: FamL, value: Value) -> str:

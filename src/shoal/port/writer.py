@@ -96,7 +96,10 @@ class Writer(Returned):
     def _settled(self, layout: Any, name: str) -> Any:
         """The layout of an attribute after what attempts have found out."""
         decided = self.decisions.layouts.get(("attribute", name))
-        layout = decided if decided is not None else layout
+        return self._arranged(layout if decided is None else decided, name, decided is not None)
+
+    def _arranged(self, layout: Any, name: str, decided: bool) -> Any:
+        """A layout with its parts settled."""
         if isinstance(layout, ObjL):
             stem = f"{name}_" if name else ""
             return ObjL(
@@ -105,7 +108,7 @@ class Writer(Returned):
         if isinstance(layout, ArrL):
             return replace(layout, memory=layout.memory or name in self.decisions.columns_in_memory)
         if isinstance(layout, MaybeL):
-            return MaybeL(self._settled(layout.inner, name))
+            return MaybeL(self._arranged(layout.inner, name, decided))
         if isinstance(layout, SeqL):
             return replace(
                 layout, items=tuple(self._settled(item, f"{name}_{k}") for k, item in enumerate(layout.items))
@@ -113,10 +116,10 @@ class Writer(Returned):
         if isinstance(layout, DictL):
             return DictL(tuple((key, self._settled(item, f"{name}_{k}")) for k, (key, item) in enumerate(layout.items)))
         if isinstance(layout, VarL):
-            return VarL(tuple(self._settled(option, name) for option in layout.options))
+            return VarL(tuple(self._arranged(option, name, decided) for option in layout.options))
         if isinstance(layout, ListL):
             item = self.decisions.layouts.get(("items", name), layout.item)
-            grows = decided is None and not (layout.fixed or layout.drops)
+            grows = not (decided or layout.fixed or layout.drops)
             return replace(layout, item=item, cap=max(4 * layout.cap, 16) if grows else layout.cap)
         return layout
 
