@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import collections
+import copy
 import dataclasses
 import enum
 import functools
@@ -23,6 +24,7 @@ from shoal.port.refusal import Cannot
 from shoal.port.values import (
     Bound,
     Const,
+    DictV,
     Fam,
     Generator,
     Local,
@@ -34,7 +36,6 @@ from shoal.port.values import (
 TELLING = {"warn", "warning", "info", "debug", "error", "print", "log", "exception"}
 RANDOM = ("numpy.random", "gymnasium.utils.seeding")
 DRAWING = {"render", "_render", "render_frame", "_render_frame", "_render_gui", "_render_text"}
-LIST_CAP = 64
 
 
 class Calls(Folding):
@@ -162,7 +163,21 @@ class Calls(Folding):
             return self.numpy_call(function.__name__, arguments, named)
         if module.startswith(("gymnasium.logger", "logging", "warnings")):
             return Const(None)
+        if function in (copy.copy, copy.deepcopy):
+            return self.copy(self.simple(arguments[0]))
+        if function in (dataclasses.replace, dataclasses.astuple, dataclasses.asdict):
+            return self.of_dataclass(function.__name__, self.simple(arguments[0]), named)
         return self.call_function(function, arguments, named)
+
+    def of_dataclass(self, name: str, value: Value, named: dict[str, Value]) -> Value:
+        """`replace`, `astuple` and `asdict` of `dataclasses`."""
+        cls = type(value.layout.example) if isinstance(value, Obj) else type(getattr(value, "value", None))
+        if not dataclasses.is_dataclass(cls):
+            raise Cannot(f"calls dataclasses.{name} of {self.name_of(value)}")
+        parts = {f.name: self.hold(self.attribute(value, f.name)) for f in dataclasses.fields(cls)}
+        if name == "replace":
+            return self.construct(cls, [], {**parts, **named})
+        return Seq(list(parts.values())) if name == "astuple" else DictV(dict(parts), self.depth)
 
     def space_method(self, space: gym.Space, name: str, arguments: list[Value]) -> Value:
         if name == "contains":

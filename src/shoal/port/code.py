@@ -26,6 +26,7 @@ from shoal.port.values import (
     Maybe,
     Mem,
     Num,
+    Obj,
     Seq,
     Value,
     is_number,
@@ -255,6 +256,12 @@ class Code:
         if isinstance(value, Lst):
             layout = ListL(self.item_layout(value), value.cap, value.is_set, value.fixed, value.drops)
             return self.write(layout, self.unique("copy"), value)
+        if isinstance(value, Seq) and value.is_list:
+            return self.sequence([self.copy(item) for item in value.items], True)
+        if isinstance(value, DictV):
+            return DictV({key: self.copy(item) for key, item in value.items.items()}, self.depth)
+        if isinstance(value, Obj):
+            return self.write(value.layout, self.unique("copy"), value)
         return self.hold(value)
 
     def copy_mem(self, value: Mem) -> Mem:

@@ -16,7 +16,7 @@ import numpy as np
 from shoal.port.classes import Classes
 from shoal.port.frames import Frame
 from shoal.port.joining import join, layout_of
-from shoal.port.layouts import ListL, tidy
+from shoal.port.layouts import LIST_CAP, ListL, tidy
 from shoal.port.refusal import Cannot, Raises
 from shoal.port.values import (
     F32,
@@ -29,6 +29,7 @@ from shoal.port.values import (
     Bound,
     Cells,
     Const,
+    Dyn,
     Either,
     Fam,
     Generator,
@@ -259,11 +260,23 @@ class Expressions(Classes):
             return self.sequence(self.items(left) + self.items(right), self.is_list(left))
         if isinstance(op, ast.Mult) and is_left and isinstance(right, Const):
             return self.sequence(self.items(left) * int(right.value), self.is_list(left))
+        if isinstance(op, ast.Mult) and is_left and isinstance(right, Num) and len(self.items(left)) == 1:
+            return self.repeated(self.items(left)[0], right)
         if isinstance(op, ast.Add) and (isinstance(left, Lst) or isinstance(right, Lst)):
             return self.joined_lists(left, right)
         if isinstance(op, ast.BitAnd | ast.BitOr | ast.Sub) and any(isinstance(v, Lst) for v in (left, right)):
             return self.set_operation(op, left, right)
         return None
+
+    def repeated(self, item: Value, count: Num) -> Value:
+        """`[item] * count`: a list whose length varies."""
+        layout, item = layout_of(self.simple(item)), self.hold(item)
+        made = self.write(ListL(layout, LIST_CAP), self.unique("items"), Seq([]))
+        length = self.temporary(f"max({as_whole(count)}, 0)")
+        self.emit(f"assert {length} <= {LIST_CAP}")
+        self.loop((Dyn(length, LIST_CAP),), lambda at: self.write(layout, made.base, item, (at[0],)))
+        self.emit(f"{made.length} = {length}")
+        return made
 
     def joined_lists(self, left: Value, right: Value) -> Value:
         """A new list of two, at least one of which varies in length."""

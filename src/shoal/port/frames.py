@@ -63,9 +63,19 @@ class Loop:
 
     frame: Frame
     carried: dict[str, Any]
+    """Layouts of names that keep their values from turn to turn."""
+    site: Any
     stop: str = ""
     """For a turn of an unrolled loop: the flag that `break` sets."""
     depth: int = 0
+    outside: set[str] = field(default_factory=set)
+    """Names that had values before the loop."""
+    first: list[str] = field(default_factory=list)
+    """Names that have none before, but are read behind it."""
+
+    def key(self, name: str) -> tuple[str, Any, str]:
+        """What was decided about a name of this loop."""
+        return "loop", self.site, name
 
 
 class Bind(ast.stmt):

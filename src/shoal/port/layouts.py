@@ -35,6 +35,8 @@ from shoal.port.values import (
 
 SMALL = 16
 """Arrays of up to so many elements are single variables, until somebody asks for an element by a number that varies."""
+LIST_CAP = 64
+"""How many items fit into a list that begins empty, or whose length nothing tells."""
 Index = tuple[str, ...]
 Columns = dict[str, tuple[np.dtype, tuple[int, ...]]]
 

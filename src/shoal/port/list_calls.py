@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from shoal.port.calls import LIST_CAP
 from shoal.port.expressions import text_of
 from shoal.port.frames import Walk, as_walk
 from shoal.port.joining import join, layout_of
-from shoal.port.layouts import ListL, SeqL
+from shoal.port.layouts import LIST_CAP, ListL, SeqL
 from shoal.port.python_calls import PythonCalls
 from shoal.port.refusal import Cannot, Restart
 from shoal.port.values import (

@@ -8,10 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from shoal.port.calls import LIST_CAP
 from shoal.port.frames import Walk, as_walk
 from shoal.port.joining import layout_of
-from shoal.port.layouts import ListL
+from shoal.port.layouts import LIST_CAP, ListL
 from shoal.port.math_calls import MathCalls
 from shoal.port.refusal import Cannot, Raises
 from shoal.port.values import (
