@@ -104,14 +104,7 @@ class Displays(Truths):
 
     def see_DictComp(self, node: ast.DictComp) -> Value:
         pair = ast.copy_location(ast.Tuple([node.key, node.value], ast.Load()), node)
-        rows = self.comprehension(node, pair)
-        made: dict[Any, Value] = {}
-        for row in self.items(rows):
-            key, value = self.items(row)
-            if not isinstance(key, Const):
-                raise Cannot("makes a dict whose keys vary", "Use an array with one place per key.")
-            made[key.value] = value
-        return DictV(made, self.depth)
+        return DictV(self.pairs(self.comprehension(node, pair)), self.depth)
 
     def comprehension(self, node: Any, element: ast.expr) -> Value:
         """A list by turns that are known; or, where lengths or conditions vary, one with a length of its own."""

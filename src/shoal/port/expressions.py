@@ -141,6 +141,8 @@ class Expressions(Classes):
         if isinstance(owner, Fam):
             if all(hasattr(x, name) and not callable(getattr(x, name)) for x in owner.options):
                 return Fam([getattr(x, name) for x in owner.options], owner.index)
+            if all(isinstance(x, str | dict) for x in owner.options):
+                return Bound(owner, name)
             return Bound(self.realise(owner), name)
         if isinstance(owner, Maybe):
             return self.attribute(owner.value, name)

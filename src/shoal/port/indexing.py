@@ -156,18 +156,37 @@ class Indexing(Items):
     def fancy_item(self, owner: Cells | Mem, indices: list[Value]) -> Value:
         chosen = self.array(indices[0])
         if len(indices) == 1 and self.kind(chosen).is_bool:
-            if len(owner.shape) != 1:
-                raise Cannot("takes items of several axes by a mask", "Loop over the rows.")
-            return self.masked_items(owner, chosen)
+            if len(self.shape(chosen)) == len(owner.shape):
+                return self.masked_items(owner, chosen)
+            if len(self.shape(chosen)) > 1:
+                raise Cannot("takes items of several axes by a mask of fewer", "Loop over the rows.")
+            chosen = self.np_flatnonzero([chosen], {})
         if isinstance(owner, Cells):
             if len(owner.shape) == len(indices) == 1 and isinstance(chosen, Const):
                 return self.new_cells([owner.exprs[k] for k in chosen.value], chosen.value.shape, owner.dtype)
             self.as_memory(owner)
         assert isinstance(owner, Mem)
+        if len(indices) == 1 < len(owner.shape) and len(self.shape(chosen)) == 1:
+            return self.rows(owner, chosen)
         return self.elementwise(
             lambda *at: Num(owner.at(self.held_places(list(at), owner)), Kind(owner.dtype)),
             self.full_places(owner, indices),
         )
+
+    def rows(self, owner: Mem, chosen: Value) -> Mem:
+        """`a[order]` of an array with several axes: a new array of the rows that these numbers name."""
+        numbers = self.to_memory(chosen) if isinstance(chosen, Cells) else chosen
+        (count,), inner = self.shape(numbers), owner.shape[1:]
+        cap = count.cap if isinstance(count, Dyn) else count
+        base = self.scratch(owner.dtype, (cap, *self.known(inner)))
+        made = Mem(base, (count, *inner), owner.dtype, [(k, "0", 1) for k in range(1 + len(inner))])
+
+        def put(at: list[str]) -> None:
+            place = self.place(self.at(numbers, at, (count,)), owner.shape[0])
+            self.store_array(self.element(made, at), self.element(owner, [place]))
+
+        self.loop((count,), put)
+        return made
 
     def full_places(self, owner: Mem, indices: list[Value]) -> list[Value]:
         """One array or number for every axis."""
@@ -199,17 +218,16 @@ class Indexing(Items):
     def masked_items(self, owner: Cells | Mem, mask: Value) -> Value:
         source = self.to_memory(owner) if isinstance(owner, Cells) else owner
         where = self.to_memory(mask) if isinstance(mask, Cells) else mask
-        n = source.shape[0]
-        cap = n.cap if isinstance(n, Dyn) else n
+        cap = int(np.prod([n.cap if isinstance(n, Dyn) else n for n in source.shape]))
         base, count = self.scratch(source.dtype, (cap,)), self.unique("count")
         self.emit(f"{count} = 0")
 
         def take(at: list[str]) -> None:
-            self.emit(f"if {self.at(where, at, (n,)).expr}:")
+            self.emit(f"if {self.at(where, at, source.shape).expr}:")
             self.emit(f"    {base}[{count}] = {source.at(at)}")
             self.emit(f"    {count} = {count} + 1")
 
-        self.loop((n,), take)
+        self.loop(source.shape, take)
         return Mem(base, (Dyn(self.temporary(count), cap),), source.dtype, [(0, "0", 1)])
 
     # ------------------------------------------------------------------ writing items
@@ -240,10 +258,16 @@ class Indexing(Items):
         if not isinstance(owner, Cells | Mem):
             raise Cannot(f"writes to an item of {self.name_of(owner)}")
         if len(indices) == 1 and isinstance(indices[0], Cells | Mem) and indices[0].dtype == BOOL:
-            if isinstance(value, Seq | Lst | Cells | Mem) and self.shape(self.array(value)):
-                self.store_masked(owner, indices[0], self.array(value))
+            value = self.array(value) if isinstance(value, Seq | Lst | Cells | Mem) else value
+            taken = self.shape(value) if isinstance(value, Cells | Mem) else ()
+            if taken and taken != owner.shape[len(indices[0].shape) :]:
+                self.store_masked(owner, indices[0], value)
                 return
-            new = self.numpy_call("where", [indices[0], value, owner], {})
+            mask: Value = indices[0]
+            if len(indices[0].shape) < len(owner.shape):  # whole rows
+                inner = [Const(None)] * (len(owner.shape) - len(indices[0].shape))
+                mask = self.with_new_axes(indices[0], [Const(slice(None))] * len(indices[0].shape) + inner)
+            new = self.numpy_call("where", [mask, value, owner], {})
             self.store_array(owner, new)
             return
         if self.is_fancy(indices):

@@ -135,6 +135,8 @@ def join(a: Any, b: Any) -> Any:
         known = family.options if isinstance(family, FamL) else (family.value,) if isinstance(family, ConstL) else ()
         if isinstance(other, NumL | EitherL) and known and all(map(is_number, known)):
             return functools.reduce(join, [NumL(kind_of(x)) for x in known], other)
+        if isinstance(other, SeqL) and known and all(isinstance(x, tuple | list) for x in known):
+            return functools.reduce(join, map(layout_of_const, known), other)
     if isinstance(a, ConstL) or isinstance(b, ConstL):
         constant, other = (a, b) if isinstance(a, ConstL) else (b, a)
         if isinstance(constant.value, set | frozenset):

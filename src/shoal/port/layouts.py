@@ -303,6 +303,11 @@ class OpaqueL:
         return {}
 
 
+def is_stored(layout: Any) -> bool:
+    """Whether variables hold such a value, and not the translator alone."""
+    return not isinstance(layout, ConstL | OpaqueL | ObjL | RngL)
+
+
 def attribute(x: Any, name: str) -> Any:
     """An attribute as it is stored, without running a property."""
     held = getattr(x, "__dict__", {})

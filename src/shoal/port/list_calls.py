@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import functools
+from collections.abc import ItemsView, KeysView, ValuesView
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,10 @@ class ListCalls(PythonCalls):
         owner = self.simple(owner) if not isinstance(owner, Fam) else owner
         if isinstance(owner, Maybe):
             owner = owner.value
+        if isinstance(owner, Fam) and all(isinstance(a, Const) for a in arguments):
+            values = [a.value for a in arguments]  # type: ignore[attr-defined]
+            found = [getattr(x, name)(*values) for x in owner.options]
+            return Fam([list(x) if isinstance(x, KeysView | ValuesView | ItemsView) else x for x in found], owner.index)
         if isinstance(owner, DictV) or (isinstance(owner, Const) and isinstance(owner.value, dict)):
             return self.dict_method(owner, name, arguments)
         if name == "_replace" and isinstance(owner, Seq) and owner.named is not None:

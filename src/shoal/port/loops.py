@@ -23,7 +23,7 @@ from shoal.port.frames import (
     returns_in_loop,
 )
 from shoal.port.joining import join, layout_of
-from shoal.port.layouts import ConstL, ObjL, OpaqueL, RngL
+from shoal.port.layouts import ConstL, OpaqueL, is_stored
 from shoal.port.refusal import Cannot, Refused, Restart
 from shoal.port.statements import MOST_UNROLLED, UNROLL, Statements
 from shoal.port.values import (
@@ -228,8 +228,3 @@ class Loops(Statements):
         self.carry(loop)
         self.emit("break" if loop.stop else "continue")
         return NEVER
-
-
-def is_stored(layout: Any) -> bool:
-    """Whether variables hold such a value, and not the translator alone."""
-    return not isinstance(layout, ConstL | OpaqueL | ObjL | RngL)

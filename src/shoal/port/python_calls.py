@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -108,11 +109,21 @@ class PythonCalls(MathCalls):
         return made
 
     def make_dict(self, arguments: list[Value], named: dict[str, Value]) -> Value:
-        if arguments:
-            value = arguments[0]
-            pairs = value.items if isinstance(value, DictV) else {k: Const(v) for k, v in value.value.items()}  # type: ignore[attr-defined]
-            return DictV({**pairs, **named}, self.depth)
-        return DictV(dict(named), self.depth)
+        value = self.simple(arguments[0]) if arguments else Const({})
+        if isinstance(value, Const) and isinstance(value.value, dict):
+            return DictV({**{k: Const(v) for k, v in value.value.items()}, **named}, self.depth)
+        pairs = value.items if isinstance(value, DictV) else self.pairs(value)
+        return DictV({**pairs, **named}, self.depth)
+
+    def pairs(self, rows: Value) -> dict[Any, Value]:
+        """What pairs of keys and values say, if the keys are known."""
+        made: dict[Any, Value] = {}
+        for row in self.items(rows):
+            key, value = self.items(row, 2)
+            if not isinstance(key, Const):
+                raise Cannot("makes a dict whose keys vary", "Use an array with one place per key.")
+            made[key.value] = self.hold(value)
+        return made
 
     def builtin(self, name: str, arguments: list[Value], named: dict[str, Value]) -> Value:
         function = getattr(self, f"builtin_{name}", None)

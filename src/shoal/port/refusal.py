@@ -56,3 +56,9 @@ class Raises(Cannot):
 
 class Restart(Exception):
     """Something must be stored in another way than was assumed: translate again with what is known now."""
+
+    refused: Refused | None = None
+    """What to say if translating again and again leads here."""
+
+
+UNSETTLED = Cannot("does not settle on one type for what it changes", "Give every variable and attribute one type.")

@@ -23,7 +23,7 @@ from shoal.port.declarations import (
     space_text,
 )
 from shoal.port.layouts import ArrL, DictL, ListL, MaybeL, ObjL, SeqL, tidy
-from shoal.port.refusal import Cannot, Obstacle, Refused, Restart
+from shoal.port.refusal import UNSETTLED, Cannot, Obstacle, Refused, Restart
 from shoal.port.returned import Returned
 from shoal.port.values import Const, Obj, Value, as_float, literal
 from shoal.port.variants import VarL
@@ -62,18 +62,10 @@ def translate(watched: Watched, name: str) -> Source:
     for _ in range(MOST_ATTEMPTS):
         try:
             return Writer(watched, decisions).source(name)
-        except Restart:
-            continue
-    raise Refused(
-        Obstacle(
-            inspect.getsourcefile(type(watched.env)) or "?",
-            0,
-            name,
-            "the class",
-            "does not settle on types for its variables",
-            "Give every variable and attribute one type.",
-        )
-    )
+        except Restart as restart:
+            refused = restart.refused
+    file = inspect.getsourcefile(type(watched.env)) or "?"
+    raise refused or Refused(Obstacle(file, 1, name, "what step returns", UNSETTLED.reason, UNSETTLED.instead))
 
 
 class Writer(Returned):
@@ -93,28 +85,27 @@ class Writer(Returned):
         self.columns: dict[str, tuple[np.dtype, tuple[int, ...]]] = {}
         self.loops = []
 
-    def _settled(self, layout: Any, name: str) -> Any:
-        """The layout of an attribute after what attempts have found out."""
-        decided = self.decisions.layouts.get(("attribute", name))
-        return self._arranged(layout if decided is None else decided, name, decided is not None)
+    def _settled(self, layout: Any, name: str, decided: bool = False) -> Any:
+        """The layout of an attribute after what attempts have found out; `decided` if it is part of such a layout."""
+        known = self.decisions.layouts.get(("attribute", name))
+        return self._arranged(layout if known is None else known, name, decided or known is not None)
 
     def _arranged(self, layout: Any, name: str, decided: bool) -> Any:
         """A layout with its parts settled."""
         if isinstance(layout, ObjL):
             stem = f"{name}_" if name else ""
-            return ObjL(
-                {a: self._settled(item, stem + tidy(a)) for a, item in layout.attributes.items()}, layout.example
-            )
+            parts = {a: self._settled(i, stem + tidy(a), decided) for a, i in layout.attributes.items()}
+            return ObjL(parts, layout.example)
         if isinstance(layout, ArrL):
             return replace(layout, memory=layout.memory or name in self.decisions.columns_in_memory)
         if isinstance(layout, MaybeL):
             return MaybeL(self._arranged(layout.inner, name, decided))
         if isinstance(layout, SeqL):
-            return replace(
-                layout, items=tuple(self._settled(item, f"{name}_{k}") for k, item in enumerate(layout.items))
-            )
+            parts = tuple(self._settled(item, f"{name}_{k}", decided) for k, item in enumerate(layout.items))
+            return replace(layout, items=parts)
         if isinstance(layout, DictL):
-            return DictL(tuple((key, self._settled(item, f"{name}_{k}")) for k, (key, item) in enumerate(layout.items)))
+            items = enumerate(layout.items)
+            return DictL(tuple((key, self._settled(item, f"{name}_{k}", decided)) for k, (key, item) in items))
         if isinstance(layout, VarL):
             return VarL(tuple(self._arranged(option, name, decided) for option in layout.options))
         if isinstance(layout, ListL):
