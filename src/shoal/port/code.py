@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from shoal.port.layouts import ListL
+from shoal.port.layouts import LIST_CAP, ListL
 from shoal.port.refusal import Cannot, Restart
 from shoal.port.values import (
     INT,
@@ -59,6 +59,16 @@ class Decisions:
     split: set[Any] = field(default_factory=set)
     flagged: set[Any] = field(default_factory=set)
     """Calls that return on some ways through a branch, with more to do behind it."""
+    room: int = 1
+    """How many times more items lists may have than is likely."""
+
+    def most_items(self, seen: int) -> int:
+        """How many items fit into a list of the state that was seen with so many."""
+        return max(4 * seen, 16) * self.room
+
+    def list_cap(self, begun: int = 0) -> int:
+        """How many items fit into a list that begins with so many and may grow by any number."""
+        return max(LIST_CAP, 2 * begun) * self.room
 
 
 class Code:

@@ -16,7 +16,7 @@ import numpy as np
 from shoal.port.classes import Classes
 from shoal.port.frames import Frame
 from shoal.port.joining import join, layout_of
-from shoal.port.layouts import LIST_CAP, ListL, tidy
+from shoal.port.layouts import ListL, tidy
 from shoal.port.refusal import Cannot, Raises
 from shoal.port.values import (
     F32,
@@ -273,10 +273,11 @@ class Expressions(Classes):
     def repeated(self, item: Value, count: Num) -> Value:
         """`[item] * count`: a list whose length varies."""
         layout, item = layout_of(self.simple(item)), self.hold(item)
-        made = self.write(ListL(layout, LIST_CAP), self.unique("items"), Seq([]))
-        length = self.temporary(f"max({as_whole(count)}, 0)")
-        self.emit(f"assert {length} <= {LIST_CAP}")
-        self.loop((Dyn(length, LIST_CAP),), lambda at: self.write(layout, made.base, item, (at[0],)))
+        cap = self.decisions.list_cap()
+        made = self.write(ListL(layout, cap), self.unique("items"), Seq([]))
+        length = self.temporary(f"max({as_whole(count)}, 0)", "new_len")
+        self.emit(f"assert {length} <= {cap}")
+        self.loop((Dyn(length, cap),), lambda at: self.write(layout, made.base, item, (at[0],)))
         self.emit(f"{made.length} = {length}")
         return made
 

@@ -13,7 +13,7 @@ import numpy as np
 from shoal.port.expressions import text_of
 from shoal.port.frames import Walk, as_walk
 from shoal.port.joining import join, layout_of
-from shoal.port.layouts import LIST_CAP, ListL, SeqL
+from shoal.port.layouts import ListL, SeqL
 from shoal.port.python_calls import PythonCalls
 from shoal.port.refusal import Cannot, Restart
 from shoal.port.values import (
@@ -141,18 +141,18 @@ class ListCalls(PythonCalls):
             _, name, layout = owner.site
             item = in_memory(functools.reduce(join, layout.items)) if layout.items else None
             path = ("attribute", name.removeprefix("s."))
-            self.decisions.layouts[path] = ListL(item, count if fixed else max(4 * count, 16), fixed=fixed)
+            self.decisions.layouts[path] = ListL(item, count if fixed else self.decisions.most_items(count), fixed=fixed)
             raise Restart
         if owner.site is None:
             raise Cannot("changes a list whose length was fixed while it was watched", "Use an array of fixed size.")
-        self.decisions.lists[owner.site] = (count, True) if fixed else (max(LIST_CAP, 2 * count), False)
+        self.decisions.lists[owner.site] = (count, True) if fixed else (self.decisions.list_cap(count), False)
         raise Restart
 
     def must_grow(self, owner: Lst) -> None:
         """A list that has had one length is given another."""
         if not owner.fixed:
             return
-        cap, site = max(4 * owner.cap, 16), getattr(owner, "site", None)
+        cap, site = self.decisions.most_items(owner.cap), getattr(owner, "site", None)
         if site is not None:
             self.decisions.lists[site] = (cap, False)
         elif owner.base.startswith("s.") and not owner.prefix:

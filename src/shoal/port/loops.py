@@ -188,6 +188,9 @@ class Loops(Statements):
         """Whether a name that a loop sets first is read behind it, or in its next turn."""
         if loaded_names(self.frame.node)[name] > loaded_names(node)[name]:
             return True
+        own = [n.target for n in ast.walk(node) if isinstance(n, ast.For | ast.comprehension)]
+        if any(isinstance(n, ast.Name) and n.id == name for target in own for n in ast.walk(target)):
+            return False
         uses = [(n.lineno, n.col_offset, n.ctx) for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == name]
         reads, writes = ([u[:2] for u in uses if isinstance(u[2], kind)] for kind in (ast.Load, ast.Store))
         return bool(reads) and min(reads) < min(writes)
@@ -200,7 +203,9 @@ class Loops(Statements):
                 self.decisions.layouts[loop.key(name)] = layout
                 raise Restart
         for name, layout in loop.carried.items():
-            value = self.frame.names[name]
+            value = self.frame.names.get(name)
+            if value is None:  # a loop inside has had it for its own, and nobody reads it behind that
+                continue
             now = join(layout, layout_of(value))
             if now != layout:
                 self.decisions.layouts[loop.key(name)] = now

@@ -25,13 +25,16 @@ from shoal.port.joining import describe
 from shoal.port.known import keep_factor
 from shoal.port.lanes import PortedKernel
 from shoal.port.module import digest, load_kernel, port_folder, write_module
-from shoal.port.proof import Proof, prove
+from shoal.port.proof import LANES, Proof, prove
+from shoal.port.refusal import Outgrown
 from shoal.port.watch import is_helper, unwrap, watch
 from shoal.port.writer import Source, translate
 from shoal.vector.kernel import KernelBatch
 from shoal.vector.lanes.making import EnvMaker
 
 MEASURED_LANES = 1024
+ROOMS = (1, 8, 64)
+"""How many times more items than is likely lists are given, one after the other, until they fit."""
 
 
 @dataclass(frozen=True)
@@ -52,14 +55,18 @@ class Ported:
     tolerance: float
     seconds: float
     """What watching, translating, compiling and proving took."""
+    room: int = 1
+    """How many times longer than is likely lists may grow."""
 
     def kernel(self) -> type[PortedKernel]:
         """The kernel's class."""
         return load_kernel(self.path, self.name)
 
 
-def port(make: Callable[[], gym.Env], tolerance: float = 0.0, announce: bool = True) -> Ported:
-    """The kernel of an environment: the one that was proven before, or a new one.
+def port(
+    make: Callable[[], gym.Env], tolerance: float = 0.0, announce: bool = True, steps: int | None = None
+) -> Ported:
+    """The kernel of an environment: the one that was proven before, over as many `steps` at least, or a new one.
 
     `PortError` if it cannot be translated or differs from the original by more than `tolerance` (relative, beyond the
     last digits that depend on the machine).
@@ -67,23 +74,29 @@ def port(make: Callable[[], gym.Env], tolerance: float = 0.0, announce: bool = T
     env = make()
     key = key_of(env, tolerance)
     known = recall(key)
-    if known is not None:
+    if known is not None and known.proof.steps >= (steps or 0):
         return known
     start, cpu = time.perf_counter(), time.process_time()
     name = re.sub(r"\W", "", type(env.unwrapped).__name__) or "Environment"
     say = _say if announce else _quiet
     say(f"compiling {name} from its class, once: watching")
     watched = watch(env)
-    say(", translating")
-    source = translate(watched, name)
-    path = port_folder() / f"{name}_{digest(source.text, source.tables)}.py"
-    write_module(source, path)
-    kernel = load_kernel(path, name)
-    say(", compiling and proving\n")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", KernelWarning)  # what looks like a mistake is the original's own way
-        proof = prove(make, kernel, source, tolerance)
-    factor = measured_factor(make, kernel)
+    say(", translating, compiling and proving\n")
+    for room in ROOMS:
+        source = translate(watched, name, room)
+        path = port_folder() / f"{name}_{digest(source.text, source.tables)}.py"
+        write_module(source, path)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", KernelWarning)  # what looks like a mistake is the original's own way
+                lane_steps = None if steps is None else -(-steps // LANES)
+                proof = prove(make, load_kernel(path, name), source, tolerance, lane_steps)
+            break
+        except Outgrown:
+            if room == ROOMS[-1]:
+                raise
+            say(f"{name} keeps longer lists than was likely: once more with more room\n")
+    factor = measured_factor(make, load_kernel(path, name))
     last = (
         f", largest difference {proof.ulps:.0f} units in the last place of {proof.where}"
         if proof.where
@@ -93,7 +106,7 @@ def port(make: Callable[[], gym.Env], tolerance: float = 0.0, announce: bool = T
     say(f"({time.perf_counter() - start:.1f} s, {time.process_time() - cpu:.1f} s of CPU)\n")
     made = Ported(
         name, path, proof, source.notes, source.inexact, source.reached, attribute_words(source), factor, tolerance,
-        time.process_time() - cpu,
+        time.process_time() - cpu, room,
     )  # fmt: skip
     remember(key, made, source.files)
     if isinstance(make, EnvMaker):

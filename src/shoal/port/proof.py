@@ -7,7 +7,9 @@ the largest number of the state, which any of them may have been added to.
 
 from __future__ import annotations
 
+import math
 import operator
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +23,7 @@ from shoal.errors import KernelError
 from shoal.port import mt, pcg
 from shoal.port.lanes import PortedKernel
 from shoal.port.layouts import DictL, ListL, MaybeL, ObjL, SeqL, tidy
-from shoal.port.refusal import Cannot, PortError
+from shoal.port.refusal import Cannot, Outgrown, PortError
 from shoal.port.watch import actions_of, unwrap
 from shoal.port.writer import Source
 from shoal.trees import leaf_paths
@@ -51,19 +53,26 @@ def prove(
     kernel: type[PortedKernel],
     source: Source,
     tolerance: float = 0.0,
-    steps: int = STEPS,
+    steps: int | None = None,
     compiled: bool = True,
     first_seed: int = 1000,
 ) -> Proof:
-    """Replay; `PortError` for the first difference beyond what is allowed."""
+    """Replay 16 lanes for so many steps; by default 400, or what can be done in 12 seconds.
+
+    `PortError` for the first difference beyond what is allowed.
+    """
     try:
         batch = KernelBatch(kernel, LANES, autoreset_mode=AutoresetMode.DISABLED, num_threads=1, compiled=compiled)
         batch.reset(seed=0)  # the whole once, before lanes are reset by themselves
     except KernelError as error:
-        raise PortError(
-            f"The kernel that was made of {source.name} does not run: {error} Keep compiled=False."
-        ) from error
+        raise _stopped(f"The kernel that was made of {source.name} does not run", error) from error
     return _Replay(make, batch, source, tolerance, first_seed).run(steps)
+
+
+def _stopped(what: str, error: KernelError) -> PortError:
+    if re.search(r"assert \S*_len\S* <=? \d+", str(error)):
+        return Outgrown(f"{what}: a list has more items than there is room for. {error} Use an array of fixed size.")
+    return PortError(f"{what}: {error} Keep compiled=False.")
 
 
 class _Replay:
@@ -85,13 +94,13 @@ class _Replay:
         self._proof = Proof(0, 0, 0.0, "")
         self._before: list[dict[str, Any]] = [{} for _ in range(LANES)]
 
-    def run(self, steps: int) -> Proof:
+    def run(self, steps: int | None) -> Proof:
         seeds = [self._first_seed + k for k in range(LANES)]
         with np.errstate(all="ignore"):
             self._same_twice(seeds[0])
             self._reset(np.ones(LANES, np.bool_), seeds, seeded=True)
-            deadline = time.thread_time() + BUDGET_S
-            for t in range(steps):
+            deadline = time.thread_time() + BUDGET_S if steps is None else math.inf
+            for t in range(STEPS if steps is None else steps):
                 ended = self._step(t)
                 if ended.any():
                     seeds = [seed + 1000 for seed in seeds]
@@ -132,9 +141,8 @@ class _Replay:
         try:
             obs, info = self._batch.reset(seed=given if seeded else None, options={"reset_mask": which})
         except KernelError as error:
-            raise PortError(
-                f"The compiled reset of {self._source.name} stops where the original does not: {error}"
-            ) from error
+            place = f"The compiled reset of {self._source.name} stops where the original does not"
+            raise _stopped(place, error) from error
         for lane in lanes:
             own_obs, own_info = results[lane]
             self._lengths[lane] = 0
@@ -148,9 +156,8 @@ class _Replay:
         try:
             obs, reward, terminated, truncated, info = self._batch.step(_stacked(actions, self._batch.action_space))
         except KernelError as error:
-            raise PortError(
-                f"The compiled step of {self._source.name} stops where the original does not: {error}"
-            ) from error
+            place = f"The compiled step of {self._source.name} stops where the original does not"
+            raise _stopped(place, error) from error
         for lane, (own_obs, own_reward, own_terminated, own_truncated, own_info) in enumerate(results):
             self._lengths[lane] += 1
             ended = bool(own_terminated), bool(own_truncated) and not bool(own_terminated)

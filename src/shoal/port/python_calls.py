@@ -11,7 +11,7 @@ import numpy as np
 
 from shoal.port.frames import Walk, as_walk
 from shoal.port.joining import layout_of
-from shoal.port.layouts import LIST_CAP, ListL
+from shoal.port.layouts import ListL
 from shoal.port.math_calls import MathCalls
 from shoal.port.refusal import Cannot, Raises
 from shoal.port.values import (
@@ -102,7 +102,7 @@ class PythonCalls(MathCalls):
         value = self.simple(arguments[0]) if arguments else Const(())
         if arguments and isinstance(value, Const):
             return Const(set(value.value))
-        self.decisions.lists.setdefault(self.site, (LIST_CAP, False))
+        self.decisions.lists.setdefault(self.site, (self.decisions.list_cap(), False))
         made = self.bounded(Seq([], True, self.site, self.depth), is_set=True)
         assert isinstance(made, Lst)
         self.extend_list(made, value)

@@ -11,6 +11,10 @@ class PortError(ShoalError):
     """An environment cannot be compiled as it is, or its compiled form differs from the original."""
 
 
+class Outgrown(PortError):
+    """A list had more items than the kernel has room for."""
+
+
 @dataclass(frozen=True)
 class Obstacle:
     """One construct that cannot be translated."""

@@ -197,7 +197,7 @@ class Storing(Code):
                 self.write(layout.item, base, item, (*index, str(k)))
             count = str(len(source))
         else:
-            count = self.temporary(source.length)
+            count = self.temporary(source.length, "new_len")
             self.emit(f"assert {count} {'==' if layout.fixed else '<='} {layout.cap}")
             if source.layout is not None:
                 self.loop(

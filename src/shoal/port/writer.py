@@ -56,9 +56,12 @@ class Source:
     in_columns: bool
 
 
-def translate(watched: Watched, name: str) -> Source:
-    """The kernel of a watched environment; `Refused` where something stands in the way."""
-    decisions = Decisions()
+def translate(watched: Watched, name: str, room: int = 1) -> Source:
+    """The kernel of a watched environment, with lists `room` times as long as is likely.
+
+    `Refused` where something stands in the way.
+    """
+    decisions = Decisions(room=room)
     for _ in range(MOST_ATTEMPTS):
         try:
             return Writer(watched, decisions).source(name)
@@ -111,7 +114,7 @@ class Writer(Returned):
         if isinstance(layout, ListL):
             item = self.decisions.layouts.get(("items", name), layout.item)
             grows = not (decided or layout.fixed or layout.drops)
-            return replace(layout, item=item, cap=max(4 * layout.cap, 16) if grows else layout.cap)
+            return replace(layout, item=item, cap=self.decisions.most_items(layout.cap) if grows else layout.cap)
         return layout
 
     # ------------------------------------------------------------------ the functions
