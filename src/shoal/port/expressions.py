@@ -275,6 +275,7 @@ class Expressions(Classes):
         layout, item = layout_of(self.simple(item)), self.hold(item)
         cap = self.decisions.list_cap()
         made = self.write(ListL(layout, cap), self.unique("items"), Seq([]))
+        assert isinstance(made, Lst)
         length = self.temporary(f"max({as_whole(count)}, 0)", "new_len")
         self.emit(f"assert {length} <= {cap}")
         self.loop((Dyn(length, cap),), lambda at: self.write(layout, made.base, item, (at[0],)))

@@ -265,8 +265,9 @@ class Indexing(Items):
                 return
             mask: Value = indices[0]
             if len(indices[0].shape) < len(owner.shape):  # whole rows
-                inner = [Const(None)] * (len(owner.shape) - len(indices[0].shape))
-                mask = self.with_new_axes(indices[0], [Const(slice(None))] * len(indices[0].shape) + inner)
+                rank = len(indices[0].shape)
+                axes: list[Value] = [Const(slice(None) if k < rank else None) for k in range(len(owner.shape))]
+                mask = self.with_new_axes(indices[0], axes)
             new = self.numpy_call("where", [mask, value, owner], {})
             self.store_array(owner, new)
             return

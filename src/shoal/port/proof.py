@@ -257,9 +257,9 @@ class _Replay:
                 return
             apart = np.abs(ours.astype(np.float64) - theirs.astype(np.float64))
             size = np.maximum(1.0, np.abs(theirs.astype(np.float64)))
-            noise = np.minimum(noise, SLACK[ours.dtype.itemsize] * size)
-            different = ~same & ~(apart <= np.maximum(self._tolerance * size, noise))
-            spacing = np.maximum(np.spacing(np.maximum(np.abs(ours), np.abs(theirs))), noise / ULPS)
+            lost = np.minimum(noise, SLACK[ours.dtype.itemsize] * size)
+            different = ~same & ~(apart <= np.maximum(self._tolerance * size, lost))
+            spacing = np.maximum(np.spacing(np.maximum(np.abs(ours), np.abs(theirs))), lost / ULPS)
             distance = np.where(same, 0.0, apart / spacing)
             units = float(np.max(distance))
             if units > self._proof.ulps:

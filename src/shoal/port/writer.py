@@ -97,8 +97,8 @@ class Writer(Returned):
         """A layout with its parts settled."""
         if isinstance(layout, ObjL):
             stem = f"{name}_" if name else ""
-            parts = {a: self._settled(i, stem + tidy(a), decided) for a, i in layout.attributes.items()}
-            return ObjL(parts, layout.example)
+            held = {a: self._settled(i, stem + tidy(a), decided) for a, i in layout.attributes.items()}
+            return ObjL(held, layout.example)
         if isinstance(layout, ArrL):
             return replace(layout, memory=layout.memory or name in self.decisions.columns_in_memory)
         if isinstance(layout, MaybeL):
