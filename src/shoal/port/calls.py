@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import collections
 import copy
 import dataclasses
@@ -10,7 +11,7 @@ import enum
 import functools
 import inspect
 import types
-from typing import Any
+from collections.abc import Callable
 
 import gymnasium as gym
 import numpy as np
@@ -18,7 +19,7 @@ import numpy as np
 from shoal.port.expressions import GENERATORS
 from shoal.port.folding import Folding
 from shoal.port.frames import as_column
-from shoal.port.joining import join, layout_of
+from shoal.port.joining import join_all, layout_of
 from shoal.port.layouts import ObjL
 from shoal.port.refusal import Cannot
 from shoal.port.values import (
@@ -84,7 +85,7 @@ class Calls(Folding):
         for option in family.options:
             with self.block() as lines:
                 results.append((lines, self.call(Const(option), held, named)))
-        layout = functools.reduce(join, [layout_of(value) for _, value in results])
+        layout = join_all(layout_of(value) for _, value in results)
         base = self.unique("called")
         self.begin_with_zeros(layout, base)
         for k, (lines, value) in enumerate(results):
@@ -94,7 +95,7 @@ class Calls(Folding):
             self.emit_block(f"if {family.index} == {k}:", lines + tail)
         return Const(None) if all(isinstance(v, Const) and v.value is None for _, v in results) else layout.read(base)
 
-    def call_constant(self, function: Any, arguments: list[Value], named: dict[str, Value]) -> Value:
+    def call_constant(self, function: object, arguments: list[Value], named: dict[str, Value]) -> Value:
         plain = all(isinstance(a, Const) for a in [*arguments, *named.values()])
         if isinstance(function, functools.partial):
             kept = {k: Const(v) for k, v in function.keywords.items()}
@@ -114,8 +115,7 @@ class Calls(Folding):
             return self.new_generator(name, arguments)
         if isinstance(function, type) and function in TYPES:
             return getattr(self, f"make_{function.__name__}")(arguments, named)
-        is_builtin = isinstance(function, types.BuiltinFunctionType) and function.__module__ == "builtins"
-        if is_builtin and isinstance(function.__self__, types.ModuleType):
+        if isinstance(function, types.BuiltinFunctionType) and function.__self__ is builtins:
             return self.builtin(name, arguments, named)
         if function is collections.deque:
             return self.make_deque(arguments, named.get("maxlen", arguments[1] if len(arguments) > 1 else Const(None)))
@@ -148,7 +148,7 @@ class Calls(Folding):
             return self.call_plain(function, arguments, named)
         raise Cannot(f"calls {name or function!r}, which has no translation")
 
-    def fold_call(self, function: Any, arguments: list[Value], named: dict[str, Value]) -> Value:
+    def fold_call(self, function: Callable[..., object], arguments: list[Value], named: dict[str, Value]) -> Value:
         values = [a.value for a in arguments]  # type: ignore[attr-defined]
         return Const(function(*values, **{k: v.value for k, v in named.items()}))  # type: ignore[attr-defined]
 
@@ -224,12 +224,13 @@ class Calls(Folding):
                  for h in self.helpers if type(h.example) is cls]  # fmt: skip
         if not known:
             return None
-        both = functools.reduce(join, known)
+        both = join_all(known)
+        assert isinstance(both, ObjL)
         return ObjL(
             {a: self.decisions.layouts.get(("made", cls, a), i) for a, i in both.attributes.items()}, both.example
         )
 
-    def construct_helper(self, cls: type, layout: Any, arguments: list[Value], named: dict[str, Value]) -> Value:
+    def construct_helper(self, cls: type, layout: ObjL, arguments: list[Value], named: dict[str, Value]) -> Value:
         base = self.unique(cls.__name__.lower())
         made = Obj(layout, base)
         if dataclasses.is_dataclass(cls):

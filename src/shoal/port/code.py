@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import keyword
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -281,7 +281,7 @@ class Code:
         self.loop(value.shape, lambda at: self.emit(f"{target.at(at)} = {value.at(at)}"))
         return target
 
-    def loop(self, shape: tuple[Any, ...], body: Any) -> None:
+    def loop(self, shape: Sequence[int | Dyn], body: Callable[[list[str]], object]) -> None:
         """Nested loops over all indices; `body(indices)` emits what is done at each."""
         names = [self.unique("i") for _ in shape]
         self.natural |= set(names)

@@ -20,11 +20,12 @@ from shoal.port.values import (
     Local,
     Lst,
     Mem,
-    Num,
     Obj,
     Seq,
     Value,
 )
+
+Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
 class Displays(Truths):
@@ -106,7 +107,7 @@ class Displays(Truths):
         pair = ast.copy_location(ast.Tuple([node.key, node.value], ast.Load()), node)
         return DictV(self.pairs(self.comprehension(node, pair)), self.depth)
 
-    def comprehension(self, node: Any, element: ast.expr) -> Value:
+    def comprehension(self, node: Comprehension, element: ast.expr) -> Value:
         """A list by turns that are known; or, where lengths or conditions vary, one with a length of its own."""
         outer = dict(self.frame.names)
         site = self.site
@@ -135,13 +136,15 @@ class Displays(Truths):
         for item in items:
             self.assign(first.target, item)
             tests = [self.test(test) for test in first.ifs]
-            if any(isinstance(test, Num) for test in tests):
+            if not all(isinstance(test, Const) for test in tests):
                 return False
-            if all(test.value for test in tests) and not self.turns_of(others, element, rows):
+            if all(test.value for test in tests if isinstance(test, Const)) and not self.turns_of(
+                others, element, rows
+            ):
                 return False
         return True
 
-    def growing(self, node: Any, element: ast.expr, is_set: bool = False) -> Value:
+    def growing(self, node: Comprehension, element: ast.expr, is_set: bool = False) -> Value:
         """The comprehension as loops around an append."""
         name = f"_items_{len(self.frame.names)}"
         method = ast.Attribute(ast.Name(name, ast.Load()), "add" if is_set else "append", ast.Load())

@@ -119,7 +119,7 @@ class Expressions(Classes):
             return Const(getattr(builtins, node.id))
         raise Cannot(f"uses {node.id!r}, which has no value here")
 
-    def constant(self, x: Any) -> Value:
+    def constant(self, x: object) -> Value:
         """A constant of the module; the environment's own objects are known by their place."""
         return Const(x)
 
@@ -154,7 +154,7 @@ class Expressions(Classes):
             return self.attribute_of_named_tuple(owner, name)
         return Bound(owner, name)
 
-    def attribute_of_constant(self, x: Any, name: str) -> Value:
+    def attribute_of_constant(self, x: object, name: str) -> Value:
         if isinstance(x, types.ModuleType) and x.__name__ in ("random", "numpy.random") and name not in GENERATORS:
             raise Cannot(
                 "draws from global random numbers, which a seed does not reach",
@@ -367,8 +367,12 @@ def _is_exact(text: str) -> bool:
         return False
 
 
-def text_of(test: Any) -> str:
-    return str(bool(test.value)) if isinstance(test, Const) else test.expr
+def text_of(test: Value) -> str:
+    """What is known to be true or false, or is computed, as an expression."""
+    if isinstance(test, Const):
+        return str(bool(test.value))
+    assert isinstance(test, Num)
+    return test.expr
 
 
 def negated(value: Value) -> Value:
@@ -378,7 +382,7 @@ def negated(value: Value) -> Value:
     return Num(f"(not {value.expr})", PY_BOOL)
 
 
-def plain(x: Any) -> bool:
+def plain(x: object) -> bool:
     return isinstance(x, str | bytes | int | float | bool | np.generic | enum.Enum)
 
 

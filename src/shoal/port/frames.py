@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from shoal.port.code import Code
-from shoal.port.layouts import ConstL, NumL, same
+from shoal.port.layouts import ConstL, FamL, Layout, MaybeL, same
 from shoal.port.refusal import Cannot
 from shoal.port.values import (
     Cells,
@@ -73,7 +73,7 @@ class Loop:
     first: list[str] = field(default_factory=list)
     """Names that have none before, but are read behind it."""
 
-    def key(self, name: str) -> tuple[str, Any, str]:
+    def key(self, name: str) -> tuple[object, ...]:
         """What was decided about a name of this loop."""
         return "loop", self.site, name
 
@@ -120,7 +120,7 @@ def can_change(value: Value) -> bool:
     return isinstance(value, Lst | Obj) and str(value.base).startswith("s.")
 
 
-def as_column(layout: Any) -> Any:
+def as_column(layout: Layout) -> Layout:
     """The layout of something that was constant and is now to change."""
     if isinstance(layout, ConstL):
         from shoal.port.joining import layout_of_const
@@ -129,9 +129,8 @@ def as_column(layout: Any) -> Any:
     return layout
 
 
-def takes_fam(layout: Any) -> bool:
-    inner = getattr(layout, "inner", layout)
-    return type(inner).__name__ in ("FamL", "ConstL") and not isinstance(inner, NumL)
+def takes_fam(layout: Layout) -> bool:
+    return isinstance(layout.inner if isinstance(layout, MaybeL) else layout, FamL | ConstL)
 
 
 def same_value(a: Value, b: Value) -> bool:

@@ -128,7 +128,7 @@ class Indexing(Items):
                 )
         return Mem(owner.base, tuple(shape), owner.dtype, axes, owner.writable)
 
-    def varying_slice(self, index: Span, n: Any, which: int) -> tuple[Any, Any]:
+    def varying_slice(self, index: Span, n: int | Dyn, which: int) -> tuple[tuple[int, str, int], int | Dyn]:
         """`a[i:i + 3]`: where it begins varies, and perhaps its length."""
         lower, upper, step = index.bounds
         if isinstance(n, Dyn) or not (isinstance(step, Const) and step.value in (None, 1)):
@@ -323,11 +323,14 @@ class Indexing(Items):
             self.emit(f"if {number} == {k}:")
             self.emit(f"    {old.expr} = {text}")
 
-    def store_known(self, owner: Seq, index: Any, value: Value) -> None:
+    def store_known(self, owner: Seq, index: int | slice, value: Value) -> None:
         """An item of a list whose length is known, at an index that is known."""
         if self.depth == owner.depth and owner.site is not None:
             held = self.hold(value)
-            owner.items[index] = self.items(held) if isinstance(index, slice) else held
+            if isinstance(index, slice):
+                owner.items[index] = self.items(held)
+            else:
+                owner.items[index] = held
             return
         if owner.site is None:
             self.store_inside(owner, index, value)
@@ -342,7 +345,7 @@ class Indexing(Items):
             raise Restart
         self.write(both, f"{name}_{k}", value)
 
-    def store_inside(self, owner: Seq, index: Any, value: Value) -> None:
+    def store_inside(self, owner: Seq, index: int | slice, value: Value) -> None:
         """An item of a list that is itself an item of a list: where it is kept."""
         places = owner.items[index] if isinstance(index, slice) else [owner.items[index]]
         values = self.items(value) if isinstance(index, slice) else [value]

@@ -24,9 +24,11 @@ from shoal.errors import KernelWarning
 from shoal.port.joining import describe
 from shoal.port.known import keep_factor
 from shoal.port.lanes import PortedKernel
+from shoal.port.layouts import ConstL, OpaqueL, RngL
 from shoal.port.module import digest, load_kernel, port_folder, write_module
 from shoal.port.proof import LANES, Proof, prove
 from shoal.port.refusal import Outgrown
+from shoal.port.variants import VarL
 from shoal.port.watch import is_helper, unwrap, watch
 from shoal.port.writer import Source, translate
 from shoal.vector.kernel import KernelBatch
@@ -126,14 +128,13 @@ def attribute_words(source: Source) -> dict[str, str]:
     """`constant 9.8`, `state: an array of float64 of shape (4,)`, `ignored: ...` for every attribute."""
     words: dict[str, str] = {}
     for name, layout in source.layout.attributes.items():
-        kind = type(layout).__name__
-        if kind == "ConstL":
+        if isinstance(layout, ConstL):
             words[name] = f"constant {describe(layout)}"
-        elif kind == "RngL":
+        elif isinstance(layout, RngL):
             words[name] = "random numbers: NumPy's PCG64 in every lane"
-        elif kind == "OpaqueL":
+        elif isinstance(layout, OpaqueL):
             words[name] = f"ignored: {layout.why}"
-        elif kind == "VarL":
+        elif isinstance(layout, VarL):
             words[name] = f"state: {' or '.join(map(describe, layout.options))}"
         else:
             words[name] = f"state: {describe(layout)}"

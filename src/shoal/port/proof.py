@@ -22,7 +22,7 @@ from gymnasium.vector import AutoresetMode
 from shoal.errors import KernelError
 from shoal.port import mt, pcg
 from shoal.port.lanes import PortedKernel
-from shoal.port.layouts import DictL, ListL, MaybeL, ObjL, SeqL, tidy
+from shoal.port.layouts import DictL, Exported, Layout, ListL, MaybeL, ObjL, SeqL, tidy
 from shoal.port.refusal import Cannot, Outgrown, PortError
 from shoal.port.watch import actions_of, unwrap
 from shoal.port.writer import Source
@@ -92,7 +92,7 @@ class _Replay:
         ]
         self._lengths = np.zeros(LANES, np.int64)
         self._proof = Proof(0, 0, 0.0, "")
-        self._before: list[dict[str, Any]] = [{} for _ in range(LANES)]
+        self._before: list[Exported] = [{} for _ in range(LANES)]
 
     def run(self, steps: int | None) -> Proof:
         seeds = [self._first_seed + k for k in range(LANES)]
@@ -189,8 +189,8 @@ class _Replay:
         if "started" in (self._batch.kernel.state.names or ()):
             state["started"][...] = True
 
-    def _state_of(self, base: gym.Env) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+    def _state_of(self, base: gym.Env) -> Exported:
+        found: Exported = {}
         for name, item in self._layout.attributes.items():
             if not hasattr(base, name):
                 continue
@@ -230,7 +230,7 @@ class _Replay:
             self._equal(lane, self._told(name), ours, theirs, noise)
 
     def _noise(self, lane: int) -> float:
-        """Last digits of the largest number of a state, before or after: what is computed from it may be off by that."""
+        """Last digits of the largest number of a state before or after: whatever comes of it may be off by that."""
         if not self._ulps:
             return 0.0
         states = [self._before[lane], self._state_of(self._bases[lane])]
@@ -290,7 +290,7 @@ class _Replay:
         return f"{inspect.getsourcefile(function)}:{function.__code__.co_firstlineno}"
 
 
-def guards_of(layout: Any, name: str) -> dict[str, list[str]]:
+def guards_of(layout: Layout, name: str) -> dict[str, list[str]]:
     """For every column those that say how much of it means something: lengths of lists, and whether it is None."""
     if isinstance(layout, ObjL):
         stem = f"{name}_" if name else ""
@@ -308,7 +308,7 @@ def guards_of(layout: Any, name: str) -> dict[str, list[str]]:
     return {column: guards for part in parts for column, guards in part.items()}
 
 
-def _within(guards: list[str], column: np.ndarray, theirs: np.ndarray, state: dict[str, Any]) -> np.ndarray:
+def _within(guards: list[str], column: np.ndarray, theirs: np.ndarray, state: Exported) -> np.ndarray:
     """A column without what means nothing: what lies beyond a list's end or is None."""
     for key in guards:
         if key not in state:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import builtins
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from shoal.port.expressions import text_of
 from shoal.port.frames import Walk, as_walk
 from shoal.port.joining import layout_of
 from shoal.port.layouts import ListL
@@ -329,7 +329,7 @@ class PythonCalls(MathCalls):
             with self.block() as lines:
                 self.write(layout, base, item)
                 self.write(layout_of(score), mark, other)
-            self.emit_block(f"if {test.expr}:", lines)
+            self.emit_block(f"if {text_of(test)}:", lines)
 
         self.loop((Dyn(count, walk.cap),), one)
         return self.hold(best)
@@ -356,7 +356,8 @@ class PythonCalls(MathCalls):
         if isinstance(value, Walk):
             value = self.list_of_walk(value)
         if isinstance(value, Lst):
-            made = self.write(replace(layout_of(value), is_set=False, drops=False), self.unique("sorted"), value)
+            plain = ListL(self.item_layout(value), value.cap, fixed=value.fixed)
+            made = self.write(plain, self.unique("sorted"), value)
         else:
             items = self.items(value)
             self.decisions.lists.setdefault(self.site, (max(len(items), 1), True))

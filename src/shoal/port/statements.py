@@ -8,7 +8,6 @@ into the other branch; inside a loop it leaves with a flag.
 from __future__ import annotations
 
 import ast
-from typing import Any
 
 from shoal.port.frames import (
     FALLS,
@@ -26,7 +25,7 @@ from shoal.port.frames import (
     without_else,
 )
 from shoal.port.joining import join, layout_of
-from shoal.port.layouts import OpaqueL, is_stored
+from shoal.port.layouts import Layout, OpaqueL, is_stored
 from shoal.port.refusal import UNSETTLED, Cannot, Obstacle, Refused, Restart
 from shoal.port.storing import Storing
 from shoal.port.values import (
@@ -309,7 +308,7 @@ class Statements(Storing):
                 self.begin_with_zeros(layout, self.variable(name))
                 self.frame.names[name] = self.write(layout, self.variable(name), new)
 
-    def begin_with_zeros(self, layout: Any, base: str) -> None:
+    def begin_with_zeros(self, layout: Layout, base: str) -> None:
         """Give variables that are not set on all ways through the function a value before it begins."""
         for column, (dtype, shape) in layout.columns(base).items():
             text = f"scratch({self.record_of(dtype, shape)}, 1)[0].cell" if shape else literal(dtype.type(0))

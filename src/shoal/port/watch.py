@@ -17,7 +17,7 @@ import numpy as np
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 
 from shoal.port.joining import join, layout_of_const, set_layout
-from shoal.port.layouts import SMALL, ArrL, ConstL, DictL, ListL, ObjL, OpaqueL, RngL, SeqL, same
+from shoal.port.layouts import SMALL, ArrL, ConstL, DictL, Layout, ListL, ObjL, OpaqueL, RngL, SeqL, same
 from shoal.port.refusal import Cannot, PortError
 from shoal.port.values import is_number
 from shoal.port.variants import VarL
@@ -132,7 +132,7 @@ def _copied(x: Any) -> Any:
     return x
 
 
-def is_helper(x: Any) -> bool:
+def is_helper(x: object) -> bool:
     """Whether `x` is an object of somebody's class, to be flattened into its attributes."""
     cls = type(x)
     if isinstance(x, gym.Env | gym.Space | np.generic | np.ndarray | enum.Enum | type | types.ModuleType) or (
@@ -156,9 +156,9 @@ def is_helper(x: Any) -> bool:
     )
 
 
-def _seen_object(layout: ObjL | None, x: Any, depth: int, path: str = "") -> ObjL:
+def _seen_object(layout: ObjL | None, x: object, depth: int, path: str = "") -> ObjL:
     old = layout.attributes if layout is not None else {}
-    found: dict[str, Any] = {}
+    found: dict[str, Layout] = {}
     for name, value in vars(x).items():
         if isinstance(value, np.random.Generator | np.random.RandomState):
             own = "np_random" if path + name in ("np_random", "_np_random") else path + name
@@ -172,7 +172,7 @@ def _seen_object(layout: ObjL | None, x: Any, depth: int, path: str = "") -> Obj
     return ObjL(found, layout.example if layout is not None else x)
 
 
-def _seen(old: Any, x: Any, depth: int, path: str) -> Any:
+def _seen(old: Layout | None, x: object, depth: int, path: str) -> Layout:
     """What is known of an attribute after one more look; `path` is where it is, with a dot behind."""
     if is_helper(x):
         if depth > 6:
@@ -190,7 +190,7 @@ def _seen(old: Any, x: Any, depth: int, path: str) -> Any:
     return joined_layouts(before, now)
 
 
-def joined_layouts(before: Any, now: Any) -> Any:
+def joined_layouts(before: Layout, now: Layout) -> Layout:
     """One layout for both; where there is none, a choice of them."""
     if isinstance(before, VarL):
         for option in before.options:
@@ -210,7 +210,7 @@ def joined_layouts(before: Any, now: Any) -> Any:
         return _more((before,), now)
 
 
-def _widened(options: tuple[Any, ...], now: Any) -> tuple[Any, ...] | None:
+def _widened(options: tuple[Layout, ...], now: Layout) -> tuple[Layout, ...] | None:
     for k, option in enumerate(options):
         if type(option) is type(now):
             try:
@@ -220,7 +220,7 @@ def _widened(options: tuple[Any, ...], now: Any) -> tuple[Any, ...] | None:
     return None
 
 
-def _more(options: tuple[Any, ...], now: Any) -> Any:
+def _more(options: tuple[Layout, ...], now: Layout) -> Layout:
     if len(options) >= 3:
         return OpaqueL(f"changes its type: {', '.join(type(o).__name__ for o in options)}")
     try:
@@ -230,7 +230,7 @@ def _more(options: tuple[Any, ...], now: Any) -> Any:
     return VarL((*options, now))
 
 
-def layout_from(x: Any) -> Any:
+def layout_from(x: object) -> Layout:
     """The layout of a value that exists."""
     if x is None or isinstance(x, str | bytes | enum.Enum):
         return ConstL(x)
@@ -262,7 +262,7 @@ def layout_from(x: Any) -> Any:
     return OpaqueL(f"is a {type(x).__module__}.{type(x).__name__}")
 
 
-def _list_layout(items: list[Any]) -> Any:
+def _list_layout(items: list[object]) -> Layout:
     layouts = [layout_from(item) for item in items]
     if any(isinstance(layout, ObjL) for layout in layouts) or len(items) > SMALL:
         item = layouts[0]
