@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from shoal.port.displays import Displays
+from shoal.port.frames import Walk
 from shoal.port.layouts import SMALL, ArrL, ListL, NumL, SeqL
 from shoal.port.refusal import Cannot
 from shoal.port.values import (
@@ -61,6 +62,8 @@ class Arrays(Displays):
                 if dtype is None or dtype == value.dtype
                 else self.elementwise(lambda a: self.cast(a, dtype), [value])
             )
+        if isinstance(value, Walk):
+            value = self.list_of_walk(value)
         if isinstance(value, Lst):
             return self.array_of_list(value, dtype)
         if isinstance(value, Seq):

@@ -123,14 +123,14 @@ class Calls(Folding):
             return self.builtin(name, arguments, named)
         if isinstance(function, types.BuiltinFunctionType) and function.__module__ == "math":
             return self.math_call(name, arguments)
+        if isinstance(function, type) and issubclass(function, np.generic):
+            return self.numpy_cast(np.dtype(function), arguments)
         if (
             getattr(np, name, None) is function
             or isinstance(function, np.ufunc)
             or (name in ("norm", "det") and "numpy" in str(getattr(function, "__module__", "")))
         ):
             return self.numpy_call(name, arguments, named)
-        if isinstance(function, type) and issubclass(function, np.generic):
-            return self.numpy_cast(np.dtype(function), arguments)
         if isinstance(function, types.BuiltinFunctionType | types.BuiltinMethodType) and plain:
             receiver = getattr(function, "__self__", None)
             copies = isinstance(receiver, np.ndarray) and name in ("copy", "astype", "flatten")

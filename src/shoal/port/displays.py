@@ -136,11 +136,8 @@ class Displays(Truths):
         for item in items:
             self.assign(first.target, item)
             tests = [self.test(test) for test in first.ifs]
-            if not all(isinstance(test, Const) for test in tests):
-                return False
-            if all(test.value for test in tests if isinstance(test, Const)) and not self.turns_of(
-                others, element, rows
-            ):
+            known = [test.value for test in tests if isinstance(test, Const)]
+            if len(known) < len(tests) or (all(known) and not self.turns_of(others, element, rows)):
                 return False
         return True
 

@@ -14,7 +14,7 @@ import gymnasium as gym
 import numpy as np
 
 from shoal.port.classes import Classes
-from shoal.port.frames import Frame
+from shoal.port.frames import Frame, Walk
 from shoal.port.joining import join, layout_of
 from shoal.port.layouts import ListL, tidy
 from shoal.port.refusal import Cannot, Raises
@@ -193,7 +193,7 @@ class Expressions(Classes):
         return self.binary(node.op, left, right)
 
     def binary(self, op: ast.operator, left: Value, right: Value) -> Value:
-        left, right = self.simple(left), self.simple(right)
+        left, right = (self.list_of_walk(v) if isinstance(v, Walk) else self.simple(v) for v in (left, right))
         if isinstance(op, ast.MatMult):
             return self.numpy_call("matmul", [left, right], {})
         if isinstance(left, Const) and isinstance(right, Const):

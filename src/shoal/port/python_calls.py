@@ -338,7 +338,10 @@ class PythonCalls(MathCalls):
         if all(isinstance(a, Const) for a in arguments):
             return self.fold_call(round, arguments, {})
         if len(arguments) > 1 and not (isinstance(arguments[1], Const) and arguments[1].value is None):
-            raise Cannot("rounds to decimal places", "Scale, round and scale back, or leave the digits as they are.")
+            kind = self.number(arguments[0]).kind
+            if kind.weak or kind.mixed:
+                return Opaque("is rounded to decimal places; use np.round, or scale, round and scale back")
+            return self.numpy_call("round", arguments, {})
         number = self.number(arguments[0])
         return Num(f"round({number.expr})" if number.kind.is_float else number.expr, PY_INT)
 

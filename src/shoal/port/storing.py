@@ -39,7 +39,7 @@ class Storing(Code):
     def write(self, layout: Layout, name: str, value: Value, index: tuple[str, ...] = ()) -> Value:
         """Store `value` at `name` in this layout; the value as it can be read from there."""
         target = f"{name}[{', '.join(index)}]" if index else name
-        if isinstance(value, Fam) and not isinstance(layout, FamL):
+        if isinstance(value, Fam) and not isinstance(layout, FamL | MaybeL):
             value = self.realise(value)
         if isinstance(layout, MaybeL):
             return self._write_maybe(layout, name, value, index)

@@ -156,6 +156,12 @@ def is_helper(x: object) -> bool:
     )
 
 
+def _holds_helpers(x: object) -> bool:
+    """Whether objects that may change are among the items of a list, tuple or dict that stays the same."""
+    items = x.values() if isinstance(x, dict) else x if isinstance(x, list | tuple) else ()
+    return any(is_helper(item) or _holds_helpers(item) for item in items)
+
+
 def _seen_object(layout: ObjL | None, x: object, depth: int, path: str = "") -> ObjL:
     old = layout.attributes if layout is not None else {}
     found: dict[str, Layout] = {}
@@ -180,7 +186,7 @@ def _seen(old: Layout | None, x: object, depth: int, path: str) -> Layout:
         if old is None or (isinstance(old, ObjL) and type(old.example) is type(x)):
             return _seen_object(old, x, depth + 1, path)
     if old is None:
-        return ConstL(_copied(x))
+        return layout_from(x) if _holds_helpers(x) else ConstL(_copied(x))
     if isinstance(old, ConstL) and same(old.value, x):
         return old
     if isinstance(old, OpaqueL):
