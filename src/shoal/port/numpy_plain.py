@@ -1,4 +1,4 @@
-"""NumPy's functions in terms of its simpler ones, in NumPy's own order of operations: they are translated like a class's.
+"""NumPy's functions in terms of simpler ones, in NumPy's own order of operations; translated as a class is.
 
 Arrays have one axis where nothing else is said.
 """

@@ -15,7 +15,6 @@ import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -24,12 +23,12 @@ from shoal.errors import KernelWarning
 from shoal.port.joining import describe
 from shoal.port.known import keep_factor
 from shoal.port.lanes import PortedKernel
-from shoal.port.layouts import ConstL, OpaqueL, RngL
+from shoal.port.layouts import ConstL, OpaqueL, RngL, same
 from shoal.port.module import digest, load_kernel, port_folder, write_module
 from shoal.port.proof import LANES, Proof, prove
 from shoal.port.refusal import Outgrown
 from shoal.port.variants import VarL
-from shoal.port.watch import is_helper, unwrap, watch
+from shoal.port.watch import apart, is_helper, unwrap, watch
 from shoal.port.writer import Source, translate
 from shoal.vector.kernel import KernelBatch
 from shoal.vector.lanes.making import EnvMaker
@@ -74,7 +73,7 @@ def port(
     last digits that depend on the machine).
     """
     env = make()
-    key = key_of(env, tolerance)
+    key = key_of(make, tolerance)
     known = recall(key)
     if known is not None and known.proof.steps >= (steps or 0):
         return known
@@ -173,37 +172,55 @@ def measured_factor(make: Callable[[], gym.Env], kernel: type[PortedKernel]) -> 
 # ---------------------------------------------------------------------- what is kept
 
 
-def key_of(env: gym.Env, tolerance: float) -> str:
-    """A digest of the class, its constants and our own source."""
-    base, limit = unwrap(env)
+def key_of(make: Callable[[], gym.Env], tolerance: float) -> str:
+    """A digest of the class, its arguments and constants and our own source.
+
+    What episodes begin with is no constant: it may have been drawn at random when the environment was made.
+    """
+    base, limit = unwrap(make())
     cls = type(base)
     sha = hashlib.sha256(f"{cls.__module__} {cls.__qualname__} {limit} {tolerance} {np.__version__}".encode())
-    _feed(sha, {k: v for k, v in vars(base).items() if "np_random" not in k}, 0)
+    sha.update(repr(sorted(make.kwargs.items())).encode() if isinstance(make, EnvMaker) else b"")
+    _feed(sha, _kept(base), _beginnings(make()), 0)
     for file in sorted(Path(__file__).parent.glob("*.py")):
         sha.update(file.read_bytes())
     return sha.hexdigest()[:20]
 
 
-def _feed(sha: Any, x: Any, depth: int) -> None:
-    """Everything about `x` that a translation could fold into code."""
+def _kept(base: gym.Env) -> dict[str, object]:
+    return {name: value for name, value in vars(base).items() if "np_random" not in name}
+
+
+def _beginnings(env: gym.Env) -> list[object]:
+    """The attributes at the beginning of some episodes."""
+    found: list[object] = []
+    for seed in range(8):
+        try:
+            env.reset(seed=seed)
+        except Exception:  # told when it is watched
+            break
+        found.append(apart(_kept(env.unwrapped)))
+    return found
+
+
+def _feed(sha: hashlib._Hash, x: object, others: list[object], depth: int) -> None:
+    """Everything about `x` that a translation could fold into code: what `others` have too."""
     sha.update(type(x).__name__.encode())
-    if isinstance(x, np.ndarray):
-        sha.update(f"{x.dtype} {x.shape}".encode() + x.tobytes())
-    elif isinstance(x, str | bytes | int | float | bool | np.generic | type(None)):
-        sha.update(repr(x).encode())
-    elif depth > 8:
+    if depth > 8 or any(type(y) is not type(x) for y in others):
         return
+    if isinstance(x, np.ndarray | str | bytes | int | float | bool | np.generic | set | frozenset | gym.Space | None):
+        if all(same(x, y) for y in others):
+            plain = x.tolist() if isinstance(x, np.ndarray) else sorted(x) if isinstance(x, set | frozenset) else x
+            sha.update(f"{getattr(x, 'dtype', '')} {getattr(x, 'shape', '')} {plain!r}".encode())
     elif isinstance(x, dict):
-        for key, value in x.items():
+        for key in x:
             sha.update(repr(key).encode())
-            _feed(sha, value, depth + 1)
+            _feed(sha, x[key], [y.get(key) for y in others if isinstance(y, dict)], depth + 1)
     elif isinstance(x, list | tuple):
-        for item in x:
-            _feed(sha, item, depth + 1)
-    elif isinstance(x, set | frozenset | gym.Space):
-        sha.update((repr(sorted(x)) if isinstance(x, set | frozenset) else repr(x)).encode())
+        for k, item in enumerate(x):
+            _feed(sha, item, [y[k] for y in others if isinstance(y, list | tuple) and k < len(y)], depth + 1)
     elif is_helper(x):
-        _feed(sha, vars(x), depth + 1)
+        _feed(sha, vars(x), [vars(y) for y in others], depth + 1)
 
 
 def _file_digest(path: str) -> str:

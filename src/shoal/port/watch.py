@@ -57,7 +57,7 @@ def unwrap(env: gym.Env) -> tuple[gym.Env, int | None]:
 def watch(env: gym.Env) -> Watched:
     """Run episodes and look at every attribute after each reset and step."""
     base, limit = unwrap(env)
-    initial = {name: _apart(value) for name, value in vars(base).items()}
+    initial = {name: apart(value) for name, value in vars(base).items()}
     layout: ObjL | None = None
     infos: list[dict[str, Any]] = []
     for info in _play(env):
@@ -111,7 +111,7 @@ def _play(env: gym.Env) -> Iterator[dict[str, Any]]:
             return
 
 
-def _apart(x: Any) -> Any:
+def apart(x: Any) -> Any:
     """A copy that later steps do not change, as far as it can be had."""
     try:
         return copy.deepcopy(x)
