@@ -92,6 +92,8 @@ class Code:
         self.depth = 0
         self.site: Any = ()
         self._temporaries = 0
+        self._computed: dict[str, str] = {}
+        """Variables that hold what costs much to compute, by its expression."""
 
     if TYPE_CHECKING:
         # one object, written in chapters: each follows one subject and calls those that are built on it
@@ -107,11 +109,12 @@ class Code:
     def block(self, dynamic: bool = True) -> Iterator[list[str]]:
         """Collect lines in a list of their own; `dynamic` where they may run or not."""
         outer, self.lines = self.lines, []
+        known, self._computed = self._computed, dict(self._computed)
         self.depth += dynamic
         try:
             yield self.lines
         finally:
-            self.lines = outer
+            self.lines, self._computed = outer, known
             self.depth -= dynamic
 
     def emit_block(self, header: str, lines: list[str]) -> None:
@@ -138,6 +141,15 @@ class Code:
             self.natural.add(name)
         self.emit(f"{name} = {expr}")
         return name
+
+    def computed_once(self, function: str, arguments: list[str]) -> str:
+        """A call without effects; the same call again is what was computed before."""
+        expr = f"math.{function}({', '.join(arguments)})"
+        if not all(map(self.is_stable, arguments)):
+            return expr
+        if expr not in self._computed:
+            self._computed[expr] = self.temporary(expr)
+        return self._computed[expr]
 
     def is_stable(self, expr: str) -> bool:
         """Whether later lines cannot change what this expression means."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import collections
 import copy
+import functools
 import inspect
 import textwrap
 import types
@@ -261,6 +262,21 @@ def read_outside(function: ast.AST, name: str) -> bool:
     if any(isinstance(n, ast.Name) and n.id == name for g in generators for n in ast.walk(g.target)):
         return False
     return any(read_outside(child, name) for child in ast.iter_child_nodes(function))
+
+
+@functools.lru_cache(maxsize=512)
+def set_once(function: ast.AST) -> frozenset[str]:
+    """Names that a function sets in one place, outside loops and branches: they mean the same from there on."""
+    counts: collections.Counter[str] = collections.Counter()
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            counts[node.id] += 1
+        elif isinstance(node, ast.arg):
+            counts[node.arg] += 1
+    body = function.body if isinstance(function, ast.FunctionDef) else []
+    targets = [target for s in body if isinstance(s, ast.Assign) for target in s.targets]
+    at_top = {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+    return frozenset(name for name in at_top if counts[name] == 1)
 
 
 def as_load(node: ast.expr) -> ast.expr:

@@ -105,6 +105,8 @@ class ConstL(Layout):
     """Always the same."""
 
     value: Any
+    at_first: Any = field(default=None, compare=False)
+    """How objects among its items were when it was first seen."""
 
     def columns(self, name: str, dims: tuple[int, ...] = ()) -> Columns:
         return {}

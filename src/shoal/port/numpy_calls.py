@@ -87,7 +87,7 @@ class NumpyCalls(ListCalls):
         if name != "sqrt":
             self.inexact[name if kind.dtype != np.float32 else f"{name} of float32"] = None
         texts = [as_float(n) for n in numbers]
-        return Num(rounded(f"math.{name}({', '.join(texts)})", kind), kind)
+        return Num(rounded(self.computed_once(name, texts), kind), kind)
 
     def dtype(self, value: Value | None) -> np.dtype | None:
         if value is None or (isinstance(value, Const) and value.value is None):

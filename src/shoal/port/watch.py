@@ -144,6 +144,7 @@ def is_helper(x: object) -> bool:
         "numpy",
         "gymnasium",
         "collections",
+        "functools",
         "pygame",
         "random",
         "logging",
@@ -160,6 +161,17 @@ def _holds_helpers(x: object) -> bool:
     """Whether objects that may change are among the items of a list, tuple or dict that stays the same."""
     items = x.values() if isinstance(x, dict) else x if isinstance(x, list | tuple) else ()
     return any(is_helper(item) or _holds_helpers(item) for item in items)
+
+
+def _alike(a: Any, b: Any) -> bool:
+    """Whether objects, and whatever they hold, are the same in type and value."""
+    if is_helper(a):
+        return type(a) is type(b) and _alike(vars(a), vars(b))
+    if isinstance(a, list | tuple) and type(a) is type(b):
+        return len(a) == len(b) and all(map(_alike, a, b))
+    if isinstance(a, dict) and type(a) is type(b):
+        return list(a) == list(b) and all(_alike(a[key], b[key]) for key in a)
+    return same(a, b)
 
 
 def _seen_object(layout: ObjL | None, x: object, depth: int, path: str = "") -> ObjL:
@@ -186,7 +198,11 @@ def _seen(old: Layout | None, x: object, depth: int, path: str) -> Layout:
         if old is None or (isinstance(old, ObjL) and type(old.example) is type(x)):
             return _seen_object(old, x, depth + 1, path)
     if old is None:
-        return layout_from(x) if _holds_helpers(x) else ConstL(_copied(x))
+        return ConstL(x, apart(x)) if _holds_helpers(x) else ConstL(_copied(x))
+    if isinstance(old, ConstL) and old.at_first is not None:
+        if old.value is x and _alike(old.at_first, x):
+            return old
+        old = layout_from(old.at_first)
     if isinstance(old, ConstL) and same(old.value, x):
         return old
     if isinstance(old, OpaqueL):

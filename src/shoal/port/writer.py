@@ -144,7 +144,7 @@ class Writer(Returned):
 
     def function(self, name: str, env: Obj, once: Callable[[Obj], Infos]) -> tuple[list[str], Infos]:
         """The lines of `reset` or `step`: one version for each combination of types that attributes can have."""
-        self.lines, self.depth = [], 0
+        self.lines, self.depth, self._computed = [], 0, {}
         changing = {f"s.{tidy(a)}": item for a, item in self.layout.attributes.items() if isinstance(item, VarL)}
         if not changing or name == "reset":
             self.variants = {}
