@@ -77,7 +77,7 @@ def interp(x: float, xp: Array, fp: Array) -> float:
     return slope * (x - xp[at]) + fp[at]
 
 
-def digitize(x: float, bins: Array) -> int:
+def digitize(x: float, bins: Array) -> np.int64:
     """In which of some growing bins a number lies."""
     place = 0
     for edge in bins:
