@@ -11,6 +11,7 @@ SUITES = {
     "minatar": Command("MinAtar's games, stepped, against gymnax's and the package's", "shoal.bench.minatar:SUITE"),
     "offpolicy": Command("SAC and DDDQN on hockey, learning included, against SB3's", "shoal.bench.offpolicy:SUITE"),
     "policy": Command("one observation to one action, in every form of a policy", "shoal.bench.policy:SUITE"),
+    "port": Command("Gymnasium's classes compiled as they are, against SyncVectorEnv", "shoal.bench.port:SUITE"),
     "portable": Command("worker batches on what every system has, against Linux's", "shoal.bench.portable:SUITE"),
     "rllib": Command("RLlib on Shoal's lanes by mode, and the other bridges", "shoal.bench.rllib:SUITE"),
     "rules": Command("SAC on hockey by lanes and by which steps earn updates", "shoal.bench.rules:SUITE"),

@@ -24,6 +24,8 @@ class PortArgs:
     """Write the kernel as source, the start of one of your own."""
     tolerance: float = 0.0
     """Relative difference of floats that is accepted, beyond the last digits that depend on the machine."""
+    steps: int | None = None
+    """Compare over at least so many steps of all lanes together; by default 6,400, or what 12 seconds allow."""
     json: bool = False
     """Print a JSON object instead of sentences."""
 
@@ -58,11 +60,13 @@ def _port(args: PortArgs) -> Ported:
     from shoal.vector.kernel import Kernel
     from shoal.vector.lanes.making import EnvMaker
 
+    if args.steps is not None and args.steps < 1:
+        raise ConfigError(f"--steps is {args.steps}. It must be at least 1.")
     world = as_world(args.env)
     source = world.source
     if source is None or (isinstance(source, type) and issubclass(source, Kernel)):
         raise ConfigError(f"{args.env} is made of compiled lanes already. `shoal port` takes a gymnasium.Env.")
-    return port(EnvMaker(source), args.tolerance, announce=not args.json)  # type: ignore[arg-type]
+    return port(EnvMaker(source), args.tolerance, not args.json, args.steps)  # type: ignore[arg-type]
 
 
 def _write(ported: Ported, path: Path) -> None:

@@ -20,7 +20,7 @@ import cloudpickle
 
 from shoal.port.module import digest
 from shoal.port.ported import Ported
-from shoal.port.proof import STEPS, prove
+from shoal.port.proof import prove
 from shoal.port.refusal import PortError
 from shoal.port.watch import watch
 from shoal.port.writer import translate
@@ -41,7 +41,7 @@ class Task:
     maker: EnvMaker
     ported: Ported
     first_seed: int
-    steps: int = STEPS
+    steps: int | None = None
 
 
 class Further:
@@ -110,7 +110,7 @@ def begin(task: Task) -> subprocess.Popen[bytes] | None:
 def prove_again(message: IO[bytes]) -> int:
     """Prove what the message asks for; `DIFFERS` and a sentence on stdout if it is not true."""
     task: Task = pickle.load(message)
-    source = translate(watch(task.maker()), task.ported.name)
+    source = translate(watch(task.maker()), task.ported.name, task.ported.room)
     if not task.ported.path.stem.endswith(digest(source.text, source.tables)):
         return 0  # the class was changed since; what runs is the old one
     try:

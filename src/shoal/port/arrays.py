@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from shoal.port.displays import Displays
-from shoal.port.layouts import SMALL
+from shoal.port.frames import Walk
+from shoal.port.layouts import SMALL, ArrL, ListL, NumL, SeqL
 from shoal.port.refusal import Cannot
 from shoal.port.values import (
     FLOAT,
@@ -61,6 +62,8 @@ class Arrays(Displays):
                 if dtype is None or dtype == value.dtype
                 else self.elementwise(lambda a: self.cast(a, dtype), [value])
             )
+        if isinstance(value, Walk):
+            value = self.list_of_walk(value)
         if isinstance(value, Lst):
             return self.array_of_list(value, dtype)
         if isinstance(value, Seq):
@@ -87,7 +90,7 @@ class Arrays(Displays):
 
     def array_of_list(self, value: Lst, dtype: np.dtype | None) -> Value:
         layout = self.item_layout(value)
-        if type(layout).__name__ == "NumL":
+        if isinstance(layout, NumL):
             wanted = dtype or layout.kind.dtype
             base = self.scratch(wanted, (value.cap,))
             length: Any = value.cap if value.fixed else Dyn(self.temporary(value.length), value.cap)
@@ -99,8 +102,8 @@ class Arrays(Displays):
                 ),
             )
             return target
-        if type(layout).__name__ == "SeqL" and all(type(i).__name__ == "NumL" for i in layout.items):
-            wanted = dtype or np.result_type(*[i.kind.dtype for i in layout.items])
+        if isinstance(layout, SeqL) and all(isinstance(i, NumL) for i in layout.items):
+            wanted = dtype or np.result_type(*[i.kind.dtype for i in layout.items if isinstance(i, NumL)])
             base = self.scratch(wanted, (value.cap, len(layout.items)))
             count: Any = value.cap if value.fixed else Dyn(self.temporary(value.length), value.cap)
             shape = (count, len(layout.items))
@@ -112,7 +115,7 @@ class Arrays(Displays):
 
             self.loop((shape[0],), row)
             return target
-        if type(layout).__name__ in ("ArrL", "ListL"):
+        if isinstance(layout, ArrL | ListL):
             return self.array_of_rows(value, dtype)
         raise Cannot("makes an array of a list of such items")
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import collections
+import copy
 import dataclasses
 import enum
 import functools
 import inspect
 import types
-from typing import Any
+from collections.abc import Callable
 
 import gymnasium as gym
 import numpy as np
@@ -17,12 +19,13 @@ import numpy as np
 from shoal.port.expressions import GENERATORS
 from shoal.port.folding import Folding
 from shoal.port.frames import as_column
-from shoal.port.joining import join, layout_of
+from shoal.port.joining import join_all, layout_of
 from shoal.port.layouts import ObjL
 from shoal.port.refusal import Cannot
 from shoal.port.values import (
     Bound,
     Const,
+    DictV,
     Fam,
     Generator,
     Local,
@@ -34,7 +37,6 @@ from shoal.port.values import (
 TELLING = {"warn", "warning", "info", "debug", "error", "print", "log", "exception"}
 RANDOM = ("numpy.random", "gymnasium.utils.seeding")
 DRAWING = {"render", "_render", "render_frame", "_render_frame", "_render_gui", "_render_text"}
-LIST_CAP = 64
 
 
 class Calls(Folding):
@@ -83,7 +85,7 @@ class Calls(Folding):
         for option in family.options:
             with self.block() as lines:
                 results.append((lines, self.call(Const(option), held, named)))
-        layout = functools.reduce(join, [layout_of(value) for _, value in results])
+        layout = join_all(layout_of(value) for _, value in results)
         base = self.unique("called")
         self.begin_with_zeros(layout, base)
         for k, (lines, value) in enumerate(results):
@@ -93,7 +95,7 @@ class Calls(Folding):
             self.emit_block(f"if {family.index} == {k}:", lines + tail)
         return Const(None) if all(isinstance(v, Const) and v.value is None for _, v in results) else layout.read(base)
 
-    def call_constant(self, function: Any, arguments: list[Value], named: dict[str, Value]) -> Value:
+    def call_constant(self, function: object, arguments: list[Value], named: dict[str, Value]) -> Value:
         plain = all(isinstance(a, Const) for a in [*arguments, *named.values()])
         if isinstance(function, functools.partial):
             kept = {k: Const(v) for k, v in function.keywords.items()}
@@ -113,8 +115,7 @@ class Calls(Folding):
             return self.new_generator(name, arguments)
         if isinstance(function, type) and function in TYPES:
             return getattr(self, f"make_{function.__name__}")(arguments, named)
-        is_builtin = isinstance(function, types.BuiltinFunctionType) and function.__module__ == "builtins"
-        if is_builtin and isinstance(function.__self__, types.ModuleType):
+        if isinstance(function, types.BuiltinFunctionType) and function.__self__ is builtins:
             return self.builtin(name, arguments, named)
         if function is collections.deque:
             return self.make_deque(arguments, named.get("maxlen", arguments[1] if len(arguments) > 1 else Const(None)))
@@ -122,14 +123,14 @@ class Calls(Folding):
             return self.builtin(name, arguments, named)
         if isinstance(function, types.BuiltinFunctionType) and function.__module__ == "math":
             return self.math_call(name, arguments)
+        if isinstance(function, type) and issubclass(function, np.generic):
+            return self.numpy_cast(np.dtype(function), arguments)
         if (
             getattr(np, name, None) is function
             or isinstance(function, np.ufunc)
             or (name in ("norm", "det") and "numpy" in str(getattr(function, "__module__", "")))
         ):
             return self.numpy_call(name, arguments, named)
-        if isinstance(function, type) and issubclass(function, np.generic):
-            return self.numpy_cast(np.dtype(function), arguments)
         if isinstance(function, types.BuiltinFunctionType | types.BuiltinMethodType) and plain:
             receiver = getattr(function, "__self__", None)
             copies = isinstance(receiver, np.ndarray) and name in ("copy", "astype", "flatten")
@@ -147,7 +148,7 @@ class Calls(Folding):
             return self.call_plain(function, arguments, named)
         raise Cannot(f"calls {name or function!r}, which has no translation")
 
-    def fold_call(self, function: Any, arguments: list[Value], named: dict[str, Value]) -> Value:
+    def fold_call(self, function: Callable[..., object], arguments: list[Value], named: dict[str, Value]) -> Value:
         values = [a.value for a in arguments]  # type: ignore[attr-defined]
         return Const(function(*values, **{k: v.value for k, v in named.items()}))  # type: ignore[attr-defined]
 
@@ -162,7 +163,21 @@ class Calls(Folding):
             return self.numpy_call(function.__name__, arguments, named)
         if module.startswith(("gymnasium.logger", "logging", "warnings")):
             return Const(None)
+        if function in (copy.copy, copy.deepcopy):
+            return self.copy(self.simple(arguments[0]))
+        if function in (dataclasses.replace, dataclasses.astuple, dataclasses.asdict):
+            return self.of_dataclass(function.__name__, self.simple(arguments[0]), named)
         return self.call_function(function, arguments, named)
+
+    def of_dataclass(self, name: str, value: Value, named: dict[str, Value]) -> Value:
+        """`replace`, `astuple` and `asdict` of `dataclasses`."""
+        cls = type(value.layout.example) if isinstance(value, Obj) else type(getattr(value, "value", None))
+        if not dataclasses.is_dataclass(cls):
+            raise Cannot(f"calls dataclasses.{name} of {self.name_of(value)}")
+        parts = {f.name: self.hold(self.attribute(value, f.name)) for f in dataclasses.fields(cls)}
+        if name == "replace":
+            return self.construct(cls, [], {**parts, **named})
+        return Seq(list(parts.values())) if name == "astuple" else DictV(dict(parts), self.depth)
 
     def space_method(self, space: gym.Space, name: str, arguments: list[Value]) -> Value:
         if name == "contains":
@@ -209,12 +224,13 @@ class Calls(Folding):
                  for h in self.helpers if type(h.example) is cls]  # fmt: skip
         if not known:
             return None
-        both = functools.reduce(join, known)
+        both = join_all(known)
+        assert isinstance(both, ObjL)
         return ObjL(
             {a: self.decisions.layouts.get(("made", cls, a), i) for a, i in both.attributes.items()}, both.example
         )
 
-    def construct_helper(self, cls: type, layout: Any, arguments: list[Value], named: dict[str, Value]) -> Value:
+    def construct_helper(self, cls: type, layout: ObjL, arguments: list[Value], named: dict[str, Value]) -> Value:
         base = self.unique(cls.__name__.lower())
         made = Obj(layout, base)
         if dataclasses.is_dataclass(cls):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import keyword
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from shoal.port.layouts import ListL
+from shoal.port.layouts import LIST_CAP, ListL
 from shoal.port.refusal import Cannot, Restart
 from shoal.port.values import (
     INT,
@@ -26,6 +26,7 @@ from shoal.port.values import (
     Maybe,
     Mem,
     Num,
+    Obj,
     Seq,
     Value,
     is_number,
@@ -58,6 +59,16 @@ class Decisions:
     split: set[Any] = field(default_factory=set)
     flagged: set[Any] = field(default_factory=set)
     """Calls that return on some ways through a branch, with more to do behind it."""
+    room: int = 1
+    """How many times more items lists may have than is likely."""
+
+    def most_items(self, seen: int) -> int:
+        """How many items fit into a list of the state that was seen with so many."""
+        return max(4 * seen, 16) * self.room
+
+    def list_cap(self, begun: int = 0) -> int:
+        """How many items fit into a list that begins with so many and may grow by any number."""
+        return max(LIST_CAP, 2 * begun) * self.room
 
 
 class Code:
@@ -81,6 +92,8 @@ class Code:
         self.depth = 0
         self.site: Any = ()
         self._temporaries = 0
+        self._computed: dict[str, str] = {}
+        """Variables that hold what costs much to compute, by its expression."""
 
     if TYPE_CHECKING:
         # one object, written in chapters: each follows one subject and calls those that are built on it
@@ -96,11 +109,12 @@ class Code:
     def block(self, dynamic: bool = True) -> Iterator[list[str]]:
         """Collect lines in a list of their own; `dynamic` where they may run or not."""
         outer, self.lines = self.lines, []
+        known, self._computed = self._computed, dict(self._computed)
         self.depth += dynamic
         try:
             yield self.lines
         finally:
-            self.lines = outer
+            self.lines, self._computed = outer, known
             self.depth -= dynamic
 
     def emit_block(self, header: str, lines: list[str]) -> None:
@@ -127,6 +141,15 @@ class Code:
             self.natural.add(name)
         self.emit(f"{name} = {expr}")
         return name
+
+    def computed_once(self, function: str, arguments: list[str]) -> str:
+        """A call without effects; the same call again is what was computed before."""
+        expr = f"math.{function}({', '.join(arguments)})"
+        if not all(map(self.is_stable, arguments)):
+            return expr
+        if expr not in self._computed:
+            self._computed[expr] = self.temporary(expr)
+        return self._computed[expr]
 
     def is_stable(self, expr: str) -> bool:
         """Whether later lines cannot change what this expression means."""
@@ -255,6 +278,12 @@ class Code:
         if isinstance(value, Lst):
             layout = ListL(self.item_layout(value), value.cap, value.is_set, value.fixed, value.drops)
             return self.write(layout, self.unique("copy"), value)
+        if isinstance(value, Seq) and value.is_list:
+            return self.sequence([self.copy(item) for item in value.items], True)
+        if isinstance(value, DictV):
+            return DictV({key: self.copy(item) for key, item in value.items.items()}, self.depth)
+        if isinstance(value, Obj):
+            return self.write(value.layout, self.unique("copy"), value)
         return self.hold(value)
 
     def copy_mem(self, value: Mem) -> Mem:
@@ -264,7 +293,7 @@ class Code:
         self.loop(value.shape, lambda at: self.emit(f"{target.at(at)} = {value.at(at)}"))
         return target
 
-    def loop(self, shape: tuple[Any, ...], body: Any) -> None:
+    def loop(self, shape: Sequence[int | Dyn], body: Callable[[list[str]], object]) -> None:
         """Nested loops over all indices; `body(indices)` emits what is done at each."""
         names = [self.unique("i") for _ in shape]
         self.natural |= set(names)

@@ -6,13 +6,15 @@ import ast
 import inspect
 import re
 import textwrap
-from typing import Any
+import types
+from collections.abc import Iterator
 
 import gymnasium as gym
 import numpy as np
+from numpy.typing import DTypeLike
 
 from shoal.port.code import type_name
-from shoal.port.layouts import ListL, MaybeL, ObjL, SeqL, tidy
+from shoal.port.layouts import Layout, ListL, MaybeL, ObjL, SeqL, tidy
 from shoal.port.refusal import Cannot
 from shoal.port.values import literal
 from shoal.port.watch import Watched
@@ -37,7 +39,7 @@ class _Rebound:
                 if inspect.isfunction(member) and name not in ("__init__", "reset"):
                     self._scan(member)
 
-    def _scan(self, function: Any) -> None:
+    def _scan(self, function: types.FunctionType) -> None:
         try:
             tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
         except (OSError, TypeError, SyntaxError):
@@ -52,7 +54,7 @@ class _Rebound:
         return any(field == name or field.endswith(f"_{name}") for name in self._names)
 
 
-def _helpers(layout: Any) -> Any:
+def _helpers(layout: Layout | None) -> Iterator[ObjL]:
     """Layouts of helper objects anywhere inside."""
     if isinstance(layout, ObjL):
         yield layout
@@ -118,7 +120,7 @@ def space_text(space: gym.Space) -> str:
     )
 
 
-def _dtype_name(dtype: Any) -> str:
+def _dtype_name(dtype: DTypeLike | None) -> str:
     name = str(np.dtype(dtype))
     return "bool_" if name == "bool" else name
 

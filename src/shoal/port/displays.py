@@ -20,11 +20,12 @@ from shoal.port.values import (
     Local,
     Lst,
     Mem,
-    Num,
     Obj,
     Seq,
     Value,
 )
+
+Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
 class Displays(Truths):
@@ -35,11 +36,14 @@ class Displays(Truths):
 
     def see_List(self, node: ast.List) -> Value:
         made = self.display(node.elts, True)
-        if isinstance(made, Const):
-            made = Seq([Const(x) for x in made.value], True, self.site, self.depth)
         if self.site in self.decisions.lists:
             return self.bounded(made)
         return made
+
+    def sequence(self, items: list[Value], is_list: bool) -> Value:
+        """A new list or tuple of what these items are now."""
+        made = Seq([self.hold(item) for item in items], is_list, self.site, self.depth)
+        return self.bounded(made) if is_list and self.site in self.decisions.lists else made
 
     def bounded(self, made: Value, is_set: bool = False, drops: bool = False) -> Value:
         """A list that changes where that is not sure: in memory, with a length of its own if it grows."""
@@ -101,16 +105,9 @@ class Displays(Truths):
 
     def see_DictComp(self, node: ast.DictComp) -> Value:
         pair = ast.copy_location(ast.Tuple([node.key, node.value], ast.Load()), node)
-        rows = self.comprehension(node, pair)
-        made: dict[Any, Value] = {}
-        for row in self.items(rows):
-            key, value = self.items(row)
-            if not isinstance(key, Const):
-                raise Cannot("makes a dict whose keys vary", "Use an array with one place per key.")
-            made[key.value] = value
-        return DictV(made, self.depth)
+        return DictV(self.pairs(self.comprehension(node, pair)), self.depth)
 
-    def comprehension(self, node: Any, element: ast.expr) -> Value:
+    def comprehension(self, node: Comprehension, element: ast.expr) -> Value:
         """A list by turns that are known; or, where lengths or conditions vary, one with a length of its own."""
         outer = dict(self.frame.names)
         site = self.site
@@ -139,13 +136,12 @@ class Displays(Truths):
         for item in items:
             self.assign(first.target, item)
             tests = [self.test(test) for test in first.ifs]
-            if any(isinstance(test, Num) for test in tests):
-                return False
-            if all(test.value for test in tests) and not self.turns_of(others, element, rows):
+            known = [test.value for test in tests if isinstance(test, Const)]
+            if len(known) < len(tests) or (all(known) and not self.turns_of(others, element, rows)):
                 return False
         return True
 
-    def growing(self, node: Any, element: ast.expr, is_set: bool = False) -> Value:
+    def growing(self, node: Comprehension, element: ast.expr, is_set: bool = False) -> Value:
         """The comprehension as loops around an append."""
         name = f"_items_{len(self.frame.names)}"
         method = ast.Attribute(ast.Name(name, ast.Load()), "add" if is_set else "append", ast.Load())

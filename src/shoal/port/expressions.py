@@ -14,7 +14,7 @@ import gymnasium as gym
 import numpy as np
 
 from shoal.port.classes import Classes
-from shoal.port.frames import Frame
+from shoal.port.frames import Frame, Walk
 from shoal.port.joining import join, layout_of
 from shoal.port.layouts import ListL, tidy
 from shoal.port.refusal import Cannot, Raises
@@ -29,6 +29,7 @@ from shoal.port.values import (
     Bound,
     Cells,
     Const,
+    Dyn,
     Either,
     Fam,
     Generator,
@@ -118,7 +119,7 @@ class Expressions(Classes):
             return Const(getattr(builtins, node.id))
         raise Cannot(f"uses {node.id!r}, which has no value here")
 
-    def constant(self, x: Any) -> Value:
+    def constant(self, x: object) -> Value:
         """A constant of the module; the environment's own objects are known by their place."""
         return Const(x)
 
@@ -140,6 +141,8 @@ class Expressions(Classes):
         if isinstance(owner, Fam):
             if all(hasattr(x, name) and not callable(getattr(x, name)) for x in owner.options):
                 return Fam([getattr(x, name) for x in owner.options], owner.index)
+            if all(isinstance(x, str | dict) for x in owner.options):
+                return Bound(owner, name)
             return Bound(self.realise(owner), name)
         if isinstance(owner, Maybe):
             return self.attribute(owner.value, name)
@@ -151,7 +154,7 @@ class Expressions(Classes):
             return self.attribute_of_named_tuple(owner, name)
         return Bound(owner, name)
 
-    def attribute_of_constant(self, x: Any, name: str) -> Value:
+    def attribute_of_constant(self, x: object, name: str) -> Value:
         if isinstance(x, types.ModuleType) and x.__name__ in ("random", "numpy.random") and name not in GENERATORS:
             raise Cannot(
                 "draws from global random numbers, which a seed does not reach",
@@ -190,7 +193,7 @@ class Expressions(Classes):
         return self.binary(node.op, left, right)
 
     def binary(self, op: ast.operator, left: Value, right: Value) -> Value:
-        left, right = self.simple(left), self.simple(right)
+        left, right = (self.list_of_walk(v) if isinstance(v, Walk) else self.simple(v) for v in (left, right))
         if isinstance(op, ast.MatMult):
             return self.numpy_call("matmul", [left, right], {})
         if isinstance(left, Const) and isinstance(right, Const):
@@ -256,14 +259,28 @@ class Expressions(Classes):
             isinstance(v, Seq) or (isinstance(v, Const) and isinstance(v.value, tuple | list)) for v in (left, right)
         )
         if isinstance(op, ast.Add) and is_left and is_right:
-            return Seq(self.items(left) + self.items(right), self.is_list(left), self.site, self.depth)
+            return self.sequence(self.items(left) + self.items(right), self.is_list(left))
         if isinstance(op, ast.Mult) and is_left and isinstance(right, Const):
-            return Seq(self.items(left) * int(right.value), self.is_list(left), self.site, self.depth)
+            return self.sequence(self.items(left) * int(right.value), self.is_list(left))
+        if isinstance(op, ast.Mult) and is_left and isinstance(right, Num) and len(self.items(left)) == 1:
+            return self.repeated(self.items(left)[0], right)
         if isinstance(op, ast.Add) and (isinstance(left, Lst) or isinstance(right, Lst)):
             return self.joined_lists(left, right)
         if isinstance(op, ast.BitAnd | ast.BitOr | ast.Sub) and any(isinstance(v, Lst) for v in (left, right)):
             return self.set_operation(op, left, right)
         return None
+
+    def repeated(self, item: Value, count: Num) -> Value:
+        """`[item] * count`: a list whose length varies."""
+        layout, item = layout_of(self.simple(item)), self.hold(item)
+        cap = self.decisions.list_cap()
+        made = self.write(ListL(layout, cap), self.unique("items"), Seq([]))
+        assert isinstance(made, Lst)
+        length = self.temporary(f"max({as_whole(count)}, 0)", "new_len")
+        self.emit(f"assert {length} <= {cap}")
+        self.loop((Dyn(length, cap),), lambda at: self.write(layout, made.base, item, (at[0],)))
+        self.emit(f"{made.length} = {length}")
+        return made
 
     def joined_lists(self, left: Value, right: Value) -> Value:
         """A new list of two, at least one of which varies in length."""
@@ -350,8 +367,12 @@ def _is_exact(text: str) -> bool:
         return False
 
 
-def text_of(test: Any) -> str:
-    return str(bool(test.value)) if isinstance(test, Const) else test.expr
+def text_of(test: Value) -> str:
+    """What is known to be true or false, or is computed, as an expression."""
+    if isinstance(test, Const):
+        return str(bool(test.value))
+    assert isinstance(test, Num)
+    return test.expr
 
 
 def negated(value: Value) -> Value:
@@ -361,7 +382,7 @@ def negated(value: Value) -> Value:
     return Num(f"(not {value.expr})", PY_BOOL)
 
 
-def plain(x: Any) -> bool:
+def plain(x: object) -> bool:
     return isinstance(x, str | bytes | int | float | bool | np.generic | enum.Enum)
 
 

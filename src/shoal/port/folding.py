@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from shoal.port.values import (
     Num,
     Seq,
     Value,
+    as_truth,
     as_whole,
     rounded,
 )
@@ -116,14 +116,11 @@ class Folding(Indexing):
         return Num(self.temporary(place), NP_INT) if wants_place else best
 
     def every(self, value: Value, wants_all: bool) -> Num:
-        def test(x: Num) -> str:
-            return x.expr if x.kind.is_bool else f"({x.expr} != 0)"
-
         if not isinstance(value, Mem):
-            texts = [test(n) for n in self.flat(value)]
+            texts = [as_truth(n) for n in self.flat(value)]
             return Num(f"({(' and ' if wants_all else ' or ').join(texts)})" if texts else str(wants_all), Kind(BOOL))
         word = "and" if wants_all else "or"
-        return self.fold(value, str(wants_all), Kind(BOOL), lambda t, x, _: [f"{t} = {t} {word} {test(x)}"])
+        return self.fold(value, str(wants_all), Kind(BOOL), lambda t, x, _: [f"{t} = {t} {word} {as_truth(x)}"])
 
     # ------------------------------------------------------------------ membership
 
@@ -173,7 +170,7 @@ class Folding(Indexing):
             return Const(False)
         return Num(f"({' or '.join(texts)})", Kind(BOOL, True))
 
-    def membership_table(self, members: list[Any], item: Value) -> Value | None:
+    def membership_table(self, members: Sequence[object], item: Value) -> Value | None:
         """Membership among many pairs of whole numbers, as one look into a table of bools."""
         if len(members) < 6 or not isinstance(item, Seq):
             return None

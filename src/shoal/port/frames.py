@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import collections
 import copy
+import functools
 import inspect
 import textwrap
 import types
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from shoal.port.code import Code
-from shoal.port.layouts import ConstL, NumL, same
+from shoal.port.layouts import ConstL, FamL, Layout, MaybeL, same
 from shoal.port.refusal import Cannot
 from shoal.port.values import (
     Cells,
@@ -63,9 +64,19 @@ class Loop:
 
     frame: Frame
     carried: dict[str, Any]
+    """Layouts of names that keep their values from turn to turn."""
+    site: Any
     stop: str = ""
     """For a turn of an unrolled loop: the flag that `break` sets."""
     depth: int = 0
+    outside: set[str] = field(default_factory=set)
+    """Names that had values before the loop."""
+    first: list[str] = field(default_factory=list)
+    """Names that have none before, but are read behind it."""
+
+    def key(self, name: str) -> tuple[object, ...]:
+        """What was decided about a name of this loop."""
+        return "loop", self.site, name
 
 
 class Bind(ast.stmt):
@@ -110,7 +121,7 @@ def can_change(value: Value) -> bool:
     return isinstance(value, Lst | Obj) and str(value.base).startswith("s.")
 
 
-def as_column(layout: Any) -> Any:
+def as_column(layout: Layout) -> Layout:
     """The layout of something that was constant and is now to change."""
     if isinstance(layout, ConstL):
         from shoal.port.joining import layout_of_const
@@ -119,9 +130,8 @@ def as_column(layout: Any) -> Any:
     return layout
 
 
-def takes_fam(layout: Any) -> bool:
-    inner = getattr(layout, "inner", layout)
-    return type(inner).__name__ in ("FamL", "ConstL") and not isinstance(inner, NumL)
+def takes_fam(layout: Layout) -> bool:
+    return isinstance(layout.inner if isinstance(layout, MaybeL) else layout, FamL | ConstL)
 
 
 def same_value(a: Value, b: Value) -> bool:
@@ -252,6 +262,21 @@ def read_outside(function: ast.AST, name: str) -> bool:
     if any(isinstance(n, ast.Name) and n.id == name for g in generators for n in ast.walk(g.target)):
         return False
     return any(read_outside(child, name) for child in ast.iter_child_nodes(function))
+
+
+@functools.lru_cache(maxsize=512)
+def set_once(function: ast.AST) -> frozenset[str]:
+    """Names that a function sets in one place, outside loops and branches: they mean the same from there on."""
+    counts: collections.Counter[str] = collections.Counter()
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            counts[node.id] += 1
+        elif isinstance(node, ast.arg):
+            counts[node.arg] += 1
+    body = function.body if isinstance(function, ast.FunctionDef) else []
+    targets = [target for s in body if isinstance(s, ast.Assign) for target in s.targets]
+    at_top = {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+    return frozenset(name for name in at_top if counts[name] == 1)
 
 
 def as_load(node: ast.expr) -> ast.expr:

@@ -128,7 +128,7 @@ class Indexing(Items):
                 )
         return Mem(owner.base, tuple(shape), owner.dtype, axes, owner.writable)
 
-    def varying_slice(self, index: Span, n: Any, which: int) -> tuple[Any, Any]:
+    def varying_slice(self, index: Span, n: int | Dyn, which: int) -> tuple[tuple[int, str, int], int | Dyn]:
         """`a[i:i + 3]`: where it begins varies, and perhaps its length."""
         lower, upper, step = index.bounds
         if isinstance(n, Dyn) or not (isinstance(step, Const) and step.value in (None, 1)):
@@ -156,18 +156,37 @@ class Indexing(Items):
     def fancy_item(self, owner: Cells | Mem, indices: list[Value]) -> Value:
         chosen = self.array(indices[0])
         if len(indices) == 1 and self.kind(chosen).is_bool:
-            if len(owner.shape) != 1:
-                raise Cannot("takes items of several axes by a mask", "Loop over the rows.")
-            return self.masked_items(owner, chosen)
+            if len(self.shape(chosen)) == len(owner.shape):
+                return self.masked_items(owner, chosen)
+            if len(self.shape(chosen)) > 1:
+                raise Cannot("takes items of several axes by a mask of fewer", "Loop over the rows.")
+            chosen = self.np_flatnonzero([chosen], {})
         if isinstance(owner, Cells):
             if len(owner.shape) == len(indices) == 1 and isinstance(chosen, Const):
                 return self.new_cells([owner.exprs[k] for k in chosen.value], chosen.value.shape, owner.dtype)
             self.as_memory(owner)
         assert isinstance(owner, Mem)
+        if len(indices) == 1 < len(owner.shape) and len(self.shape(chosen)) == 1:
+            return self.rows(owner, chosen)
         return self.elementwise(
             lambda *at: Num(owner.at(self.held_places(list(at), owner)), Kind(owner.dtype)),
             self.full_places(owner, indices),
         )
+
+    def rows(self, owner: Mem, chosen: Value) -> Mem:
+        """`a[order]` of an array with several axes: a new array of the rows that these numbers name."""
+        numbers = self.to_memory(chosen) if isinstance(chosen, Cells) else chosen
+        (count,), inner = self.shape(numbers), owner.shape[1:]
+        cap = count.cap if isinstance(count, Dyn) else count
+        base = self.scratch(owner.dtype, (cap, *self.known(inner)))
+        made = Mem(base, (count, *inner), owner.dtype, [(k, "0", 1) for k in range(1 + len(inner))])
+
+        def put(at: list[str]) -> None:
+            place = self.place(self.at(numbers, at, (count,)), owner.shape[0])
+            self.store_array(self.element(made, at), self.element(owner, [place]))
+
+        self.loop((count,), put)
+        return made
 
     def full_places(self, owner: Mem, indices: list[Value]) -> list[Value]:
         """One array or number for every axis."""
@@ -199,17 +218,16 @@ class Indexing(Items):
     def masked_items(self, owner: Cells | Mem, mask: Value) -> Value:
         source = self.to_memory(owner) if isinstance(owner, Cells) else owner
         where = self.to_memory(mask) if isinstance(mask, Cells) else mask
-        n = source.shape[0]
-        cap = n.cap if isinstance(n, Dyn) else n
+        cap = int(np.prod([n.cap if isinstance(n, Dyn) else n for n in source.shape]))
         base, count = self.scratch(source.dtype, (cap,)), self.unique("count")
         self.emit(f"{count} = 0")
 
         def take(at: list[str]) -> None:
-            self.emit(f"if {self.at(where, at, (n,)).expr}:")
+            self.emit(f"if {self.at(where, at, source.shape).expr}:")
             self.emit(f"    {base}[{count}] = {source.at(at)}")
             self.emit(f"    {count} = {count} + 1")
 
-        self.loop((n,), take)
+        self.loop(source.shape, take)
         return Mem(base, (Dyn(self.temporary(count), cap),), source.dtype, [(0, "0", 1)])
 
     # ------------------------------------------------------------------ writing items
@@ -240,10 +258,17 @@ class Indexing(Items):
         if not isinstance(owner, Cells | Mem):
             raise Cannot(f"writes to an item of {self.name_of(owner)}")
         if len(indices) == 1 and isinstance(indices[0], Cells | Mem) and indices[0].dtype == BOOL:
-            if isinstance(value, Seq | Lst | Cells | Mem) and self.shape(self.array(value)):
-                self.store_masked(owner, indices[0], self.array(value))
+            value = self.array(value) if isinstance(value, Seq | Lst | Cells | Mem) else value
+            taken = self.shape(value) if isinstance(value, Cells | Mem) else ()
+            if taken and taken != owner.shape[len(indices[0].shape) :]:
+                self.store_masked(owner, indices[0], value)
                 return
-            new = self.numpy_call("where", [indices[0], value, owner], {})
+            mask: Value = indices[0]
+            if len(indices[0].shape) < len(owner.shape):  # whole rows
+                rank = len(indices[0].shape)
+                axes: list[Value] = [Const(slice(None) if k < rank else None) for k in range(len(owner.shape))]
+                mask = self.with_new_axes(indices[0], axes)
+            new = self.numpy_call("where", [mask, value, owner], {})
             self.store_array(owner, new)
             return
         if self.is_fancy(indices):
@@ -298,11 +323,14 @@ class Indexing(Items):
             self.emit(f"if {number} == {k}:")
             self.emit(f"    {old.expr} = {text}")
 
-    def store_known(self, owner: Seq, index: Any, value: Value) -> None:
+    def store_known(self, owner: Seq, index: int | slice, value: Value) -> None:
         """An item of a list whose length is known, at an index that is known."""
         if self.depth == owner.depth and owner.site is not None:
             held = self.hold(value)
-            owner.items[index] = self.items(held) if isinstance(index, slice) else held
+            if isinstance(index, slice):
+                owner.items[index] = self.items(held)
+            else:
+                owner.items[index] = held
             return
         if owner.site is None:
             self.store_inside(owner, index, value)
@@ -317,7 +345,7 @@ class Indexing(Items):
             raise Restart
         self.write(both, f"{name}_{k}", value)
 
-    def store_inside(self, owner: Seq, index: Any, value: Value) -> None:
+    def store_inside(self, owner: Seq, index: int | slice, value: Value) -> None:
         """An item of a list that is itself an item of a list: where it is kept."""
         places = owner.items[index] if isinstance(index, slice) else [owner.items[index]]
         values = self.items(value) if isinstance(index, slice) else [value]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from shoal.port.arrays import Arrays, Shifted
 from shoal.port.frames import can_change
-from shoal.port.joining import join, layout_of
+from shoal.port.joining import join_all, layout_of
 from shoal.port.refusal import Cannot, Raises
 from shoal.port.values import (
     Cells,
@@ -78,7 +78,7 @@ class Items(Arrays):
         if isinstance(owner, Seq):
             if constant:
                 chosen = owner.items[indices[0].value]  # type: ignore[attr-defined]
-                return Seq(chosen, owner.is_list, self.site, self.depth) if isinstance(chosen, list) else chosen
+                return self.sequence(chosen, owner.is_list) if isinstance(chosen, list) else chosen
             return self.varying_item(owner, indices)
         if isinstance(owner, Lst):
             return self.list_item(owner, indices)
@@ -104,14 +104,14 @@ class Items(Arrays):
         whole = Mem(self.table(array), array.shape, array.dtype, [(k, "0", 1) for k in range(array.ndim)], False)
         return self.array_item(whole, indices)
 
-    def family_item(self, options: list[Any], index: Value) -> Value:
+    def family_item(self, options: Sequence[object], index: Value) -> Value:
         if isinstance(index, Span):
             raise Cannot("slices a constant list by numbers that vary")
         if options and all(isinstance(x, list | tuple | dict) and len(x) == 0 for x in options):
             raise Cannot("takes an item of an empty list")
-        return Fam(options, self.place(index, len(options)))
+        return Fam(list(options), self.place(index, len(options)))
 
-    def place(self, index: Value, size: Any) -> str:
+    def place(self, index: Value, size: int | Dyn) -> str:
         """An index as an expression that lies inside, counted from the front."""
         if isinstance(index, Const):
             known = int(index.value)
@@ -151,7 +151,7 @@ class Items(Arrays):
                 "chooses by a number among things that can be changed",
                 "Choose with `if`, and change each in its branch.",
             )
-        layout = functools.reduce(join, map(layout_of, items))
+        layout = join_all(map(layout_of, items))
         base = self.unique("item")
         self.write(layout, base, items[0])
         for item, test in zip(items[1:], tests[1:], strict=True):
@@ -168,10 +168,10 @@ class Items(Arrays):
         index = f"{items[0].index} * {len(items)} + {number}"  # type: ignore[attr-defined]
         return Fam([x for row in rows for x in row], self.temporary(index))
 
-    def key_number(self, keys: list[Any], key: Value) -> str:
+    def key_number(self, keys: Sequence[object], key: Value) -> str:
         """Which of these keys a value is, as an expression."""
         if isinstance(key, Num) and all(isinstance(k, int | np.integer) and not isinstance(k, bool) for k in keys):
-            numbers = [int(k) for k in keys]
+            numbers = [int(k) for k in keys if isinstance(k, int | np.integer)]
             low, high = min(numbers), max(numbers)
             at = (
                 key.expr

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import enum
 import functools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from shoal.port.layouts import (
     DictL,
     EitherL,
     FamL,
+    Layout,
     ListL,
     MaybeL,
     NumL,
@@ -49,7 +49,7 @@ from shoal.port.values import (
 )
 
 
-def layout_of(value: Value) -> Any:
+def layout_of(value: Value) -> Layout:
     """How a value of the translator would be stored."""
     if isinstance(value, Num):
         return NumL(value.kind)
@@ -66,7 +66,7 @@ def layout_of(value: Value) -> Any:
     if isinstance(value, Mem) and all(isinstance(n, int) for n in value.shape):
         return ArrL(value.shape, value.dtype, True)
     if isinstance(value, Mem):
-        return ListL(NumL(Kind(value.dtype)), value.shape[0].cap)
+        return ListL(row_layout(value), value.shape[0].cap)
     if isinstance(value, Lst):
         return ListL(value.layout, value.cap, value.is_set, value.fixed, value.drops)
     if isinstance(value, Maybe):
@@ -80,7 +80,12 @@ def layout_of(value: Value) -> Any:
     return OpaqueL(getattr(value, "why", f"is a {type(value).__name__}"))
 
 
-def layout_of_const(x: Any) -> Any:
+def row_layout(rows: Mem) -> NumL | ArrL:
+    """How the elements of an array along its first axis are stored."""
+    return ArrL(rows.shape[1:], rows.dtype, True) if len(rows.shape) > 1 else NumL(Kind(rows.dtype))
+
+
+def layout_of_const(x: object) -> Layout:
     if isinstance(x, enum.Enum):
         return ConstL(x)
     if isinstance(x, bool | int | float | np.bool_ | np.integer | np.floating):
@@ -93,16 +98,16 @@ def layout_of_const(x: Any) -> Any:
     return ConstL(x)
 
 
-def set_layout(members: set | frozenset, layout_from: Callable[[Any], Any]) -> Any:
+def set_layout(members: set | frozenset, layout_from: Callable[[object], Layout]) -> Layout:
     """The layout of a set, whose members must have an order to be stored in."""
     try:
         ordered = sorted(members)
     except TypeError:
         return OpaqueL("is a set of things that have no order")
-    return ListL(functools.reduce(join, map(layout_from, ordered)) if ordered else None, max(len(ordered), 1), True)
+    return ListL(join_all(map(layout_from, ordered)) if ordered else None, max(len(ordered), 1), True)
 
 
-def join(a: Any, b: Any) -> Any:
+def join(a: Layout, b: Layout) -> Layout:
     """A layout that can hold what either holds."""
     if a == b:
         return a
@@ -129,9 +134,12 @@ def join(a: Any, b: Any) -> Any:
     for family, other in ((a, b), (b, a)):
         known = family.options if isinstance(family, FamL) else (family.value,) if isinstance(family, ConstL) else ()
         if isinstance(other, NumL | EitherL) and known and all(map(is_number, known)):
-            return functools.reduce(join, [NumL(kind_of(x)) for x in known], other)
-    if isinstance(a, ConstL) or isinstance(b, ConstL):
-        constant, other = (a, b) if isinstance(a, ConstL) else (b, a)
+            return join_all([other, *[NumL(kind_of(x)) for x in known]])
+        if isinstance(other, SeqL) and known and all(isinstance(x, tuple | list) for x in known):
+            return join_all([other, *map(layout_of_const, known)])
+    for constant, other in ((a, b), (b, a)):
+        if not isinstance(constant, ConstL):
+            continue
         if isinstance(constant.value, set | frozenset):
             return join(set_layout(constant.value, layout_of_const), other)
         wider = layout_of_const(constant.value)
@@ -148,11 +156,9 @@ def join(a: Any, b: Any) -> Any:
     if isinstance(a, DictL) and isinstance(b, DictL) and [k for k, _ in a.items] == [k for k, _ in b.items]:
         return DictL(tuple((k, join(x, y)) for (k, x), (_, y) in zip(a.items, b.items, strict=True)))
     if isinstance(a, ObjL) and isinstance(b, ObjL) and type(a.example) is type(b.example):
-        names = {**a.attributes, **b.attributes}
-        both = {
-            n: join(a.attributes.get(n, b.attributes.get(n)), b.attributes.get(n, a.attributes.get(n))) for n in names
-        }
-        return ObjL(both, a.example)
+        shared = {n: join(a.attributes[n], b.attributes[n]) for n in a.attributes.keys() & b.attributes.keys()}
+        both = {**a.attributes, **b.attributes}
+        return ObjL({n: shared.get(n, item) for n, item in both.items()}, a.example)
     if isinstance(a, OpaqueL) or isinstance(b, OpaqueL):
         return a if isinstance(a, OpaqueL) else b
     raise Cannot(
@@ -160,21 +166,25 @@ def join(a: Any, b: Any) -> Any:
     )
 
 
-def _join_either(a: Any, b: Any) -> Any:
+def join_all(layouts: Iterable[Layout]) -> Layout:
+    """A layout that can hold what any of them holds."""
+    return functools.reduce(join, layouts)
+
+
+def _join_either(a: EitherL | NumL, b: EitherL | NumL) -> EitherL:
     kinds = [k for x in (a, b) for k in ((x.first, x.second) if isinstance(x, EitherL) else (x.kind,))]
     narrow = [k for k in kinds if k.dtype == F32 and not k.weak]
     wide = [k for k in kinds if k not in narrow]
     total = wide[0]
     for kind in wide[1:]:
         total = joined(total, kind)
-    first = a.first if isinstance(a, EitherL) else b.first
+    first = next(x for x in (a, b) if isinstance(x, EitherL)).first
     return EitherL(narrow[0], total) if first in narrow else EitherL(total, narrow[0])
 
 
-def _join_lists(a: Any, b: Any) -> Any:
-    items = [x.item if isinstance(x, ListL) else i for x in (a, b) for i in (x.items if isinstance(x, SeqL) else [0])]
-    known = [item for item in items if item is not None]
-    item = functools.reduce(join, known) if known else None
+def _join_lists(a: ListL | SeqL, b: ListL | SeqL) -> ListL:
+    known = [item for x in (a, b) for item in (x.items if isinstance(x, SeqL) else [x.item]) if item is not None]
+    item = join_all(known) if known else None
     caps = [x.cap if isinstance(x, ListL) else len(x.items) for x in (a, b)]
     listed = [x for x in (a, b) if isinstance(x, ListL)]
     fixed = caps[0] == caps[1] > 0 and bool(listed) and all(x.fixed for x in listed)
@@ -182,7 +192,7 @@ def _join_lists(a: Any, b: Any) -> Any:
     return ListL(item, max(*caps, 1), any(x.is_set for x in listed), fixed and not drops, drops)
 
 
-def describe(layout: Any) -> str:
+def describe(layout: Layout) -> str:
     """A layout in a few words."""
     if isinstance(layout, NumL):
         return f"a {'Python' if layout.kind.weak else 'NumPy'} {layout.kind.dtype}"

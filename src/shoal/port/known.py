@@ -6,25 +6,24 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from shoal.jit.folder import cache_dir
 
 _said: set[Path] = set()
 
 
-def _path(source: Any, kwargs: Mapping[str, Any]) -> Path:
+def _path(source: object, kwargs: Mapping[str, object]) -> Path:
     name = source if isinstance(source, str) else f"{source.__module__}:{getattr(source, '__qualname__', '')}"
     key = hashlib.sha256(f"{name} {sorted(kwargs.items())!r}".encode()).hexdigest()[:20]
     return cache_dir() / "port" / f"factor_{key}.json"
 
 
-def keep_factor(source: Any, kwargs: Mapping[str, Any], factor: float) -> None:
+def keep_factor(source: object, kwargs: Mapping[str, object], factor: float) -> None:
     """Keep what was measured when an environment had been proven."""
     _path(source, kwargs).write_text(json.dumps({"factor": factor}))
 
 
-def factor_of(source: Any, kwargs: Mapping[str, Any]) -> float | None:
+def factor_of(source: object, kwargs: Mapping[str, object]) -> float | None:
     """What was measured, the first time that somebody asks; None if nothing is known or it was told before."""
     try:
         path = _path(source, kwargs)

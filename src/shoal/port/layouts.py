@@ -5,10 +5,12 @@ A layout knows its fields, how to read them as a value, and how an attribute of 
 
 from __future__ import annotations
 
+from collections.abc import Collection, Hashable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from shoal.port.refusal import Cannot
 from shoal.port.values import (
@@ -35,8 +37,28 @@ from shoal.port.values import (
 
 SMALL = 16
 """Arrays of up to so many elements are single variables, until somebody asks for an element by a number that varies."""
+LIST_CAP = 64
+"""How many items fit into a list that begins empty, or whose length nothing tells."""
 Index = tuple[str, ...]
 Columns = dict[str, tuple[np.dtype, tuple[int, ...]]]
+Exported = dict[str, ArrayLike]
+"""The contents of columns, by name."""
+
+
+class Layout:
+    """How one value is stored."""
+
+    def columns(self, name: str, dims: tuple[int, ...] = ()) -> Columns:
+        """The columns that such a value has under this name, with further axes in front inside lists."""
+        raise NotImplementedError
+
+    def read(self, name: str, index: Index = ()) -> Value:
+        """The value that the columns hold."""
+        raise NotImplementedError
+
+    def export(self, x: object, name: str) -> Exported:
+        """What the columns hold for a value of the original."""
+        raise NotImplementedError
 
 
 def spot(name: str, index: Index) -> str:
@@ -45,7 +67,7 @@ def spot(name: str, index: Index) -> str:
 
 
 @dataclass(frozen=True)
-class NumL:
+class NumL(Layout):
     """A number."""
 
     kind: Kind
@@ -56,12 +78,12 @@ class NumL:
     def read(self, name: str, index: Index = ()) -> Value:
         return Num(spot(name, index), self.kind)
 
-    def export(self, x: Any, name: str) -> dict[str, Any]:
+    def export(self, x: object, name: str) -> Exported:
         return {name: np.asarray(x)}
 
 
 @dataclass(frozen=True)
-class EitherL:
+class EitherL(Layout):
     """A number of one of two types; a bool beside it says which."""
 
     first: Kind
@@ -74,15 +96,17 @@ class EitherL:
         at = spot(name, index)
         return Either(spot(f"{name}_second", index), Num(at, self.first), Num(at, self.second))
 
-    def export(self, x: Any, name: str) -> dict[str, Any]:
-        return {name: np.float64(x), f"{name}_second": kind_of(x) == self.second}
+    def export(self, x: object, name: str) -> Exported:
+        return {name: np.asarray(x, np.float64), f"{name}_second": kind_of(x) == self.second}
 
 
 @dataclass(frozen=True)
-class ConstL:
+class ConstL(Layout):
     """Always the same."""
 
     value: Any
+    at_first: Any = field(default=None, compare=False)
+    """How objects among its items were when it was first seen."""
 
     def columns(self, name: str, dims: tuple[int, ...] = ()) -> Columns:
         return {}
@@ -90,7 +114,7 @@ class ConstL:
     def read(self, name: str, index: Index = ()) -> Value:
         return Const(self.value)
 
-    def export(self, x: Any, name: str) -> dict[str, Any]:
+    def export(self, x: object, name: str) -> Exported:
         return {}
 
     def __eq__(self, other: object) -> bool:
@@ -100,7 +124,7 @@ class ConstL:
 
 
 @dataclass(frozen=True)
-class FamL:
+class FamL(Layout):
     """One of some constants, stored as its number."""
 
     options: tuple[Any, ...]
@@ -111,7 +135,7 @@ class FamL:
     def read(self, name: str, index: Index = ()) -> Value:
         return Fam(list(self.options), spot(name, index))
 
-    def export(self, x: Any, name: str) -> dict[str, Any]:
+    def export(self, x: object, name: str) -> Exported:
         for k, option in enumerate(self.options):
             if same(option, x):
                 return {name: np.int32(k)}
@@ -119,10 +143,10 @@ class FamL:
 
 
 @dataclass(frozen=True)
-class SeqL:
+class SeqL(Layout):
     """A tuple or a list of fixed length."""
 
-    items: tuple[Any, ...]
+    items: tuple[Layout, ...]
     is_list: bool = False
     named: type | None = None
     """The class of a named tuple."""
@@ -135,16 +159,17 @@ class SeqL:
         site = ("column", name, self) if name.startswith("s.") and not index else None
         return Seq(items, self.is_list, site, -1, self.named)
 
-    def export(self, x: Any, name: str) -> dict[str, Any]:
+    def export(self, x: object, name: str) -> Exported:
+        assert isinstance(x, tuple | list)
         parts = [item.export(v, f"{name}_{k}") for k, (item, v) in enumerate(zip(self.items, x, strict=True))]
         return {key: value for part in parts for key, value in part.items()}
 
 
 @dataclass(frozen=True)
-class DictL:
+class DictL(Layout):
     """A dict with fixed keys."""
 
-    items: tuple[tuple[Any, Any], ...]
+    items: tuple[tuple[Hashable, Layout], ...]
 
     def columns(self, name: str, dims: tuple[int, ...] = ()) -> Columns:
         return {c: f for k, (_, item) in enumerate(self.items) for c, f in item.columns(f"{name}_{k}", dims).items()}
@@ -152,13 +177,14 @@ class DictL:
     def read(self, name: str, index: Index = ()) -> Value:
         return DictV({key: item.read(f"{name}_{k}", index) for k, (key, item) in enumerate(self.items)}, -1)
 
-    def export(self, x: Any, name: str) -> dict[str, Any]:
+    def export(self, x: object, name: str) -> Exported:
+        assert isinstance(x, dict)
         parts = [item.export(x[key], f"{name}_{k}") for k, (key, item) in enumerate(self.items)]
         return {key: value for part in parts for key, value in part.items()}
 
 
 @dataclass(frozen=True)
-class ArrL:
+class ArrL(Layout):
     """An array of fixed shape: single variables, or memory."""
 
     shape: tuple[int, ...]
@@ -176,7 +202,7 @@ class ArrL:
             return Mem(name, self.shape, self.dtype, axes)
         return Cells(self.shape, self.dtype, [f"{name}_{k}" for k in range(int(np.prod(self.shape)))], owned=True)
 
-    def export(self, x: Any, name: str) -> dict[str, Any]:
+    def export(self, x: object, name: str) -> Exported:
         array = np.asarray(x)
         if self.memory:
             return {name: array}
@@ -184,10 +210,10 @@ class ArrL:
 
 
 @dataclass(frozen=True)
-class ListL:
+class ListL(Layout):
     """A list, deque or set of up to `cap` items of one layout, or of exactly that many; see `values.Lst`."""
 
-    item: Any
+    item: Layout | None
     """None as long as it was never seen with an item."""
     cap: int
     is_set: bool = False
@@ -206,28 +232,31 @@ class ListL:
         length = str(self.cap) if self.fixed else spot(f"{name}_len", index)
         return Lst(self.item, self.base(name), length, self.cap, index, self.is_set, self.fixed, self.drops)
 
-    def export(self, x: Any, name: str) -> dict[str, Any]:
+    def export(self, x: object, name: str) -> Exported:
+        assert isinstance(x, Collection)
         items = sorted(x) if self.is_set else list(x)
         if len(items) > self.cap or (self.fixed and len(items) < self.cap):
             raise Cannot(f"has {len(items)} items; {'always' if self.fixed else 'at most'} {self.cap} were seen before")
         columns = self.item.columns(self.base(name), (self.cap,)) if self.item is not None else {}
         packed = {c: np.zeros(shape, dtype) for c, (dtype, shape) in columns.items()}
-        for k, item in enumerate(items):
+        for k, item in enumerate(items if self.item is not None else []):
+            assert self.item is not None
             for column, part in whole_export(self.item, item, self.base(name)).items():
                 packed[column][k] = part
-        return packed if self.fixed else {f"{name}_len": np.int64(len(items)), **packed}
+        length: Exported = {} if self.fixed else {f"{name}_len": np.int64(len(items))}
+        return {**length, **packed}
 
 
-def whole_export(layout: Any, x: Any, name: str) -> dict[str, Any]:
+def whole_export(layout: Layout, x: object, name: str) -> Exported:
     """As `export`, with arrays in one piece, as they are inside lists."""
     return replace(layout, memory=True).export(x, name) if isinstance(layout, ArrL) else layout.export(x, name)
 
 
 @dataclass(frozen=True)
-class MaybeL:
+class MaybeL(Layout):
     """None, or something."""
 
-    inner: Any
+    inner: Layout
 
     def columns(self, name: str, dims: tuple[int, ...] = ()) -> Columns:
         return {f"{name}_none": (BOOL, dims), **self.inner.columns(name, dims)}
@@ -235,15 +264,15 @@ class MaybeL:
     def read(self, name: str, index: Index = ()) -> Value:
         return Maybe(spot(f"{name}_none", index), self.inner.read(name, index))
 
-    def export(self, x: Any, name: str) -> dict[str, Any]:
+    def export(self, x: object, name: str) -> Exported:
         return {f"{name}_none": x is None, **({} if x is None else self.inner.export(x, name))}
 
 
 @dataclass(frozen=True, eq=False)
-class ObjL:
+class ObjL(Layout):
     """An object: a layout for every attribute. `example` is the object that was looked at."""
 
-    attributes: dict[str, Any]
+    attributes: dict[str, Layout]
     example: Any
 
     def columns(self, name: str, dims: tuple[int, ...] = ()) -> Columns:
@@ -253,7 +282,7 @@ class ObjL:
     def read(self, name: str, index: Index = ()) -> Value:
         return Obj(self, name, index)
 
-    def export(self, x: Any, name: str) -> dict[str, Any]:
+    def export(self, x: object, name: str) -> Exported:
         stem = f"{name}_" if name else ""
         parts = [item.export(attribute(x, a), stem + tidy(a)) for a, item in self.attributes.items()]
         return {key: value for part in parts for key, value in part.items()}
@@ -269,7 +298,7 @@ class ObjL:
 
 
 @dataclass(frozen=True)
-class RngL:
+class RngL(Layout):
     """The environment's generator, which every lane keeps in the fields of `pcg`, or of `mt` if it is a RandomState."""
 
     path: str = field(default="np_random", compare=False)
@@ -281,12 +310,12 @@ class RngL:
     def read(self, name: str, index: Index = ()) -> Value:
         return Generator(self.path, self.legacy)
 
-    def export(self, x: Any, name: str) -> dict[str, Any]:
+    def export(self, x: object, name: str) -> Exported:
         return {}
 
 
 @dataclass(frozen=True)
-class OpaqueL:
+class OpaqueL(Layout):
     """Kept by the original and read by nothing that is compiled."""
 
     why: str
@@ -297,11 +326,16 @@ class OpaqueL:
     def read(self, name: str, index: Index = ()) -> Value:
         return Opaque(self.why)
 
-    def export(self, x: Any, name: str) -> dict[str, Any]:
+    def export(self, x: object, name: str) -> Exported:
         return {}
 
 
-def attribute(x: Any, name: str) -> Any:
+def is_stored(layout: Layout) -> bool:
+    """Whether variables hold such a value, and not the translator alone."""
+    return not isinstance(layout, ConstL | OpaqueL | ObjL | RngL)
+
+
+def attribute(x: object, name: str) -> object:
     """An attribute as it is stored, without running a property."""
     held = getattr(x, "__dict__", {})
     return held[name] if name in held else getattr(x, name, None)
@@ -326,6 +360,8 @@ def same(a: Any, b: Any) -> bool:
         return False
     if isinstance(a, tuple | list):
         return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
     try:
         return bool(a == b) or (a != a and b != b)
     except Exception:  # somebody's own comparison

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import functools
-from typing import Any
+from collections.abc import ItemsView, KeysView, ValuesView
 
 import numpy as np
 
-from shoal.port.calls import LIST_CAP
 from shoal.port.expressions import text_of
 from shoal.port.frames import Walk, as_walk
-from shoal.port.joining import join, layout_of
-from shoal.port.layouts import ListL, SeqL
+from shoal.port.joining import join, join_all, layout_of
+from shoal.port.layouts import Layout, ListL, SeqL
 from shoal.port.python_calls import PythonCalls
 from shoal.port.refusal import Cannot, Restart
 from shoal.port.values import (
@@ -34,11 +32,11 @@ from shoal.port.values import (
 )
 
 
-def in_memory(layout: Any) -> Any:
+def in_memory(layout: Layout) -> Layout:
     """The layout of a list inside a list: an array too, if its items are alike."""
     if isinstance(layout, SeqL) and layout.is_list and layout.items:
         with contextlib.suppress(Cannot):
-            return ListL(in_memory(functools.reduce(join, layout.items)), len(layout.items), fixed=True)
+            return ListL(in_memory(join_all(layout.items)), len(layout.items), fixed=True)
     return layout
 
 
@@ -49,6 +47,10 @@ class ListCalls(PythonCalls):
         owner = self.simple(owner) if not isinstance(owner, Fam) else owner
         if isinstance(owner, Maybe):
             owner = owner.value
+        if isinstance(owner, Fam) and all(isinstance(a, Const) for a in arguments):
+            values = [a.value for a in arguments]  # type: ignore[attr-defined]
+            found = [getattr(x, name)(*values) for x in owner.options]
+            return Fam([list(x) if isinstance(x, KeysView | ValuesView | ItemsView) else x for x in found], owner.index)
         if isinstance(owner, DictV) or (isinstance(owner, Const) and isinstance(owner.value, dict)):
             return self.dict_method(owner, name, arguments)
         if name == "_replace" and isinstance(owner, Seq) and owner.named is not None:
@@ -94,9 +96,9 @@ class ListCalls(PythonCalls):
             return Const(None)
         raise Cannot(f"calls .{name}() of a dict, which has no translation", "Use an array, or a dict with fixed keys.")
 
-    def list_method(self, owner: Any, name: str, arguments: list[Value], named: dict[str, Value]) -> Value:
+    def list_method(self, owner: Seq | Lst, name: str, arguments: list[Value], named: dict[str, Value]) -> Value:
         if name == "copy":
-            return self.copy(owner) if isinstance(owner, Lst) else Seq(list(owner.items), True, self.site, self.depth)
+            return self.copy(owner) if isinstance(owner, Lst) else self.sequence(owner.items, True)
         if name == "index":
             return self.index_of(owner, arguments[0])
         if name == "count":
@@ -135,20 +137,22 @@ class ListCalls(PythonCalls):
         count = len(owner.items)
         if owner.site is not None and owner.site[0] == "column":
             _, name, layout = owner.site
-            item = in_memory(functools.reduce(join, layout.items)) if layout.items else None
+            item = in_memory(join_all(layout.items)) if layout.items else None
             path = ("attribute", name.removeprefix("s."))
-            self.decisions.layouts[path] = ListL(item, count if fixed else max(4 * count, 16), fixed=fixed)
+            self.decisions.layouts[path] = ListL(
+                item, count if fixed else self.decisions.most_items(count), fixed=fixed
+            )
             raise Restart
         if owner.site is None:
             raise Cannot("changes a list whose length was fixed while it was watched", "Use an array of fixed size.")
-        self.decisions.lists[owner.site] = (count, True) if fixed else (max(LIST_CAP, 2 * count), False)
+        self.decisions.lists[owner.site] = (count, True) if fixed else (self.decisions.list_cap(count), False)
         raise Restart
 
     def must_grow(self, owner: Lst) -> None:
         """A list that has had one length is given another."""
         if not owner.fixed:
             return
-        cap, site = max(4 * owner.cap, 16), getattr(owner, "site", None)
+        cap, site = self.decisions.most_items(owner.cap), getattr(owner, "site", None)
         if site is not None:
             self.decisions.lists[site] = (cap, False)
         elif owner.base.startswith("s.") and not owner.prefix:
@@ -340,7 +344,7 @@ class ListCalls(PythonCalls):
             "Use append, pop, insert, remove, clear, sort, index, count.",
         )
 
-    def index_of(self, owner: Any, value: Value) -> Value:
+    def index_of(self, owner: Seq | Lst, value: Value) -> Value:
         place, held = self.unique("place"), self.hold(value)
         self.emit(f"{place} = -1")
         walk = as_walk(self, owner) if isinstance(owner, Lst) else None
@@ -360,7 +364,7 @@ class ListCalls(PythonCalls):
         self.emit(f"assert {place} >= 0")
         return Num(self.temporary(place), PY_INT)
 
-    def count_of(self, owner: Any, value: Value) -> Value:
+    def count_of(self, owner: Seq | Lst, value: Value) -> Value:
         held = self.hold(value)
         if isinstance(owner, Lst):
             walk = as_walk(self, owner)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
 
 import numpy as np
 
@@ -17,12 +16,13 @@ from shoal.port.frames import (
     Walk,
     as_walk,
     assigns,
+    loaded_names,
     own_nodes,
     read_outside,
     returns_in_loop,
 )
 from shoal.port.joining import join, layout_of
-from shoal.port.layouts import ConstL, OpaqueL
+from shoal.port.layouts import ConstL, OpaqueL, is_stored
 from shoal.port.refusal import Cannot, Refused, Restart
 from shoal.port.statements import MOST_UNROLLED, UNROLL, Statements
 from shoal.port.values import (
@@ -72,7 +72,7 @@ class Loops(Statements):
         return [Turn(node, item, stop) for item in items]
 
     def do_Turn(self, node: Turn) -> str:
-        loop = self.begin_loop([node.loop])
+        loop = self.begin_loop(node.loop)
         loop.stop = node.stop
         with self.block() as lines:
             self.loops.append(loop)
@@ -94,7 +94,7 @@ class Loops(Statements):
             raise Cannot("loops over something whose items are not known", "Loop over range(n).")
         site = self.site
         count = walk.count if self.is_stable(walk.count) else self.temporary(walk.count)
-        loop = self.begin_loop([node])
+        loop = self.begin_loop(node)
         name = self.unique(node.target.id if isinstance(node.target, ast.Name) else "k")
         self.natural.add(name)
         try:
@@ -136,7 +136,7 @@ class Loops(Statements):
         return kept
 
     def do_While(self, node: ast.While) -> str:
-        loop = self.begin_loop([node])
+        loop = self.begin_loop(node)
         with self.block() as lines:
             with self.block() as head:
                 test = self.test(node.test)
@@ -161,43 +161,63 @@ class Loops(Statements):
         self.emit_block(f"while {text}:", lines)
         return MAYBE if self.frame.done and returns_in_loop(node) else FALLS
 
-    def begin_loop(self, nodes: list[ast.stmt]) -> Loop:
+    def begin_loop(self, node: ast.For | ast.While) -> Loop:
         """Names that a loop changes become variables before it."""
-        changed = {
-            n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-        }
-        for node in nodes:  # the loop's own names are set at the beginning of every turn
-            if isinstance(node, ast.For):
-                changed -= {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
-        carried: dict[str, Any] = {}
-        for name in sorted(changed & self.frame.names.keys()):
+        changed = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        if isinstance(node, ast.For):  # the loop's own names are set at the beginning of every turn
+            changed -= {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+        loop = Loop(self.frame, {}, self.site, depth=self.depth, outside=set(self.frame.names))
+        for name in sorted(changed & loop.outside):
             value = self.frame.names[name]
-            key = ("loop", self.site, name)
             layout = layout_of(value)
-            known = self.decisions.layouts.get(key)
-            layout = join(known, layout) if known is not None else layout
-            if isinstance(layout, ConstL | OpaqueL) or type(layout).__name__ in ("ObjL", "RngL"):
-                carried[name] = (key, layout)
-                continue
-            self.frame.names[name] = self.write(layout, self.variable(name), value)
-            carried[name] = (key, layout)
-        return Loop(self.frame, carried, depth=self.depth)
+            known = self.decisions.layouts.get(loop.key(name))
+            loop.carried[name] = layout = join(known, layout) if known is not None else layout
+            if is_stored(layout):
+                self.frame.names[name] = self.write(layout, self.variable(name), value)
+        loop.first = sorted(name for name in changed - loop.outside if self.reads_behind(node, name))
+        for name in loop.first:
+            known = self.decisions.layouts.get(loop.key(name))
+            if known is not None:
+                self.begin_with_zeros(known, self.variable(name))
+                self.frame.names[name] = known.read(self.variable(name))
+                loop.carried[name] = known
+        return loop
+
+    def reads_behind(self, node: ast.For | ast.While, name: str) -> bool:
+        """Whether a name that a loop sets first is read behind it, or in its next turn."""
+        if loaded_names(self.frame.node)[name] > loaded_names(node)[name]:
+            return True
+        own = [n.target for n in ast.walk(node) if isinstance(n, ast.For | ast.comprehension)]
+        if any(isinstance(n, ast.Name) and n.id == name for target in own for n in ast.walk(target)):
+            return False
+        uses = [(n.lineno, n.col_offset, n.ctx) for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == name]
+        reads, writes = ([u[:2] for u in uses if isinstance(u[2], kind)] for kind in (ast.Load, ast.Store))
+        return bool(reads) and min(reads) < min(writes)
 
     def carry(self, loop: Loop) -> None:
         """At the end of a turn: what names are now is where the next turn looks for it."""
-        for name, (key, layout) in loop.carried.items():
-            value = self.frame.names[name]
+        for name in [n for n in loop.first if n in self.frame.names and n not in loop.carried]:
+            layout = layout_of(self.simple(self.frame.names[name]))
+            if is_stored(layout):
+                self.decisions.layouts[loop.key(name)] = layout
+                raise Restart
+        for name, layout in loop.carried.items():
+            value = self.frame.names.get(name)
+            if value is None:  # a loop inside has had it for its own, and nobody reads it behind that
+                continue
             now = join(layout, layout_of(value))
             if now != layout:
-                self.decisions.layouts[key] = now
+                self.decisions.layouts[loop.key(name)] = now
                 raise Restart
-            if not isinstance(layout, ConstL | OpaqueL) and type(layout).__name__ not in ("ObjL", "RngL"):
+            if is_stored(layout):
                 self.write(layout, self.variable(name), value)
 
     def end_loop(self, loop: Loop) -> None:
-        for name, (_, layout) in loop.carried.items():
-            if not isinstance(layout, ConstL | OpaqueL) and type(layout).__name__ not in ("ObjL", "RngL"):
+        for name, layout in loop.carried.items():
+            if is_stored(layout):
                 self.frame.names[name] = layout.read(self.variable(name))
+        kept = loop.outside | loop.carried.keys()
+        self.frame.names = {n: v for n, v in self.frame.names.items() if n in kept or not is_stored(layout_of(v))}
 
     def do_Break(self, node: ast.Break) -> str:
         loop = self.loops[-1]

@@ -44,4 +44,4 @@ class MathCalls(Calls):
             return Num(f"({held} * {held})", PY_FLOAT)
         if name in MATH_INEXACT:
             self.inexact[name] = None
-        return Num(f"math.{name}({', '.join(texts)})", PY_FLOAT)
+        return Num(self.computed_once(name, texts), PY_FLOAT)

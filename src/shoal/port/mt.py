@@ -19,7 +19,7 @@ LOW = 0xFFFFFFFF
 UPPER, LOWER, MATRIX = 0x80000000, 0x7FFFFFFF, 0x9908B0DF
 
 
-def words_of(generator: np.random.RandomState) -> dict[str, object]:
+def words_of(generator: np.random.RandomState) -> dict[str, np.generic | np.ndarray]:
     """A generator's state as values of `FIELDS`."""
     state = generator.get_state(legacy=False)
     if state["bit_generator"] != "MT19937":

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import types
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from shoal.port import numpy_plain
 from shoal.port.frames import Walk
 from shoal.port.list_calls import ListCalls
 from shoal.port.refusal import Cannot
@@ -42,7 +44,11 @@ FUNCTIONS = {"sin": "sin", "cos": "cos", "tan": "tan", "exp": "exp", "log": "log
              "log1p": "log1p", "expm1": "expm1", "sqrt": "sqrt", "arctan2": "atan2", "hypot": "hypot"}  # fmt: skip
 ALIASES = {"absolute": "abs", "fabs": "abs", "asarray": "array", "ascontiguousarray": "array", "amax": "max",
            "amin": "min",
-           "around": "round", "rint": "round", "asanyarray": "array", "product": "prod", "bool": "bool_"}  # fmt: skip
+           "around": "round", "rint": "round", "asanyarray": "array", "product": "prod", "bool": "bool_",
+           "empty_like": "zeros_like"}  # fmt: skip
+NEVER_FOLDED = {"zeros", "ones", "full", "empty", "array", "zeros_like", "fill_diagonal"}
+"""What is made here may be changed later, or is changed here."""
+PLAIN = {name: member for name, member in vars(numpy_plain).items() if isinstance(member, types.FunctionType)}
 
 
 class NumpyCalls(ListCalls):
@@ -57,12 +63,14 @@ class NumpyCalls(ListCalls):
         if name in TESTS:
             return self.elementwise(lambda a, b: self.compare_numbers(TESTS[name](), a, b), arguments)
         constant = all(isinstance(a, Const) for a in [*arguments, *named.values()])
-        if constant and hasattr(np, name) and name not in ("zeros", "ones", "full", "empty", "array", "zeros_like"):
+        if constant and hasattr(np, name) and name not in NEVER_FOLDED:
             with np.errstate(all="ignore"):
                 return self.fold_call(getattr(np, name), arguments, named)
         if name in FUNCTIONS:
             return self.elementwise(lambda *x: self.math_function(FUNCTIONS[name], *x), arguments)
         method = getattr(self, f"np_{name}", None)
+        if method is None and name in PLAIN:
+            return self.call_function(PLAIN[name], [self.array(a) for a in arguments], named)
         if method is None:
             raise Cannot(f"calls np.{name}, which has no translation", "Write it as a loop over the elements.")
         return method(arguments, named)
@@ -79,7 +87,7 @@ class NumpyCalls(ListCalls):
         if name != "sqrt":
             self.inexact[name if kind.dtype != np.float32 else f"{name} of float32"] = None
         texts = [as_float(n) for n in numbers]
-        return Num(rounded(f"math.{name}({', '.join(texts)})", kind), kind)
+        return Num(rounded(self.computed_once(name, texts), kind), kind)
 
     def dtype(self, value: Value | None) -> np.dtype | None:
         if value is None or (isinstance(value, Const) and value.value is None):

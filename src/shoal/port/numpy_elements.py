@@ -16,6 +16,7 @@ from shoal.port.values import (
     Num,
     Seq,
     Value,
+    as_truth,
     literal,
     promote,
     rounded,
@@ -84,9 +85,9 @@ class NumpyElements(NumpyCalls):
 
         def choose(test: Num, a: Num, b: Num) -> Num:
             kind = promote(a.kind, b.kind) if not (a.kind.is_bool and b.kind.is_bool) else Kind(BOOL)
-            truth = self.truth(test)
             return Num(
-                f"({self.in_kind(a, kind).expr} if {truth.expr} else {self.in_kind(b, kind).expr})", Kind(kind.dtype)
+                f"({self.in_kind(a, kind).expr} if {as_truth(test)} else {self.in_kind(b, kind).expr})",
+                Kind(kind.dtype),
             )
 
         return self.elementwise(choose, arguments)
@@ -121,9 +122,7 @@ class NumpyElements(NumpyCalls):
         )
 
     def logical(self, arguments: list[Value], word: str) -> Value:
-        return self.elementwise(
-            lambda a, b: Num(f"({self.truth(a).expr} {word} {self.truth(b).expr})", Kind(BOOL)), arguments
-        )
+        return self.elementwise(lambda a, b: Num(f"({as_truth(a)} {word} {as_truth(b)})", Kind(BOOL)), arguments)
 
     def np_logical_and(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         return self.logical(arguments, "and")
@@ -132,14 +131,13 @@ class NumpyElements(NumpyCalls):
         return self.logical(arguments, "or")
 
     def np_logical_not(self, arguments: list[Value], named: dict[str, Value]) -> Value:
-        return self.elementwise(lambda a: Num(f"(not {self.truth(a).expr})", Kind(BOOL)), arguments)
+        return self.elementwise(lambda a: Num(f"(not {as_truth(a)})", Kind(BOOL)), arguments)
 
-    np_invert = np_logical_not
+    def np_invert(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        return self.elementwise(lambda a: self.unary(ast.Invert(), a), arguments)
 
     def np_logical_xor(self, arguments: list[Value], named: dict[str, Value]) -> Value:
-        return self.elementwise(
-            lambda a, b: Num(f"({self.truth(a).expr} != {self.truth(b).expr})", Kind(BOOL)), arguments
-        )
+        return self.elementwise(lambda a, b: Num(f"({as_truth(a)} != {as_truth(b)})", Kind(BOOL)), arguments)
 
     def np_isnan(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         return self.elementwise(

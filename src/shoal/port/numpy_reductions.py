@@ -24,6 +24,7 @@ from shoal.port.values import (
     Num,
     Seq,
     Value,
+    as_truth,
     literal,
     rounded,
 )
@@ -136,7 +137,7 @@ class NumpyReductions(NumpyElements):
         return self.reduce(arguments, named, lambda v: self.every(v, True))
 
     def np_count_nonzero(self, arguments: list[Value], named: dict[str, Value]) -> Value:
-        tests = self.elementwise(lambda a: Num(self.truth(a).expr, Kind(BOOL)), [self.array(arguments[0])])
+        tests = self.elementwise(lambda a: Num(as_truth(a), Kind(BOOL)), [self.array(arguments[0])])
         return self.reduce([tests], named, self.sum)
 
     def np_cumsum(self, arguments: list[Value], named: dict[str, Value]) -> Value:
@@ -289,7 +290,7 @@ class NumpyReductions(NumpyElements):
                 for k, index in enumerate(at):
                     self.emit(f"{base}[{count}, {k}] = {index}")
                 self.emit(f"{count} = {count} + 1")
-            self.emit_block(f"if {self.truth(self.at(source, at, shape)).expr}:", lines)
+            self.emit_block(f"if {as_truth(self.at(source, at, shape))}:", lines)
 
         self.loop(shape, look)
         return Mem(base, (Dyn(self.temporary(count), cap), len(shape)), INT, [(0, "0", 1), (1, "0", 1)])

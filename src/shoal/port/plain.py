@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.port.frames import FALLS, NEVER, Bind, as_column, as_load, is_about_arguments, takes_fam
+from shoal.port.frames import FALLS, NEVER, Bind, as_column, as_load, is_about_arguments, set_once, takes_fam
 from shoal.port.joining import join, layout_of
 from shoal.port.layouts import ArrL, ConstL, FamL, NumL, OpaqueL, same, tidy
 from shoal.port.loops import Loops
@@ -226,6 +226,8 @@ class PlainStatements(Loops):
             variable = self.variable(name)
             if value.expr != variable:
                 self.emit(f"{variable} = {value.expr}")
+            if name in set_once(self.frame.node):
+                self.stable.add(variable)
             self.frame.names[name] = Num(variable, value.kind)
         elif isinstance(value, Seq) and not value.is_list:
             self.frame.names[name] = self.hold(value)

@@ -15,7 +15,6 @@ import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -24,14 +23,19 @@ from shoal.errors import KernelWarning
 from shoal.port.joining import describe
 from shoal.port.known import keep_factor
 from shoal.port.lanes import PortedKernel
+from shoal.port.layouts import ConstL, OpaqueL, RngL, same
 from shoal.port.module import digest, load_kernel, port_folder, write_module
-from shoal.port.proof import Proof, prove
-from shoal.port.watch import is_helper, unwrap, watch
+from shoal.port.proof import LANES, Proof, prove
+from shoal.port.refusal import Outgrown
+from shoal.port.variants import VarL
+from shoal.port.watch import apart, is_helper, unwrap, watch
 from shoal.port.writer import Source, translate
 from shoal.vector.kernel import KernelBatch
 from shoal.vector.lanes.making import EnvMaker
 
 MEASURED_LANES = 1024
+ROOMS = (1, 8, 64)
+"""How many times more items than is likely lists are given, one after the other, until they fit."""
 
 
 @dataclass(frozen=True)
@@ -52,38 +56,48 @@ class Ported:
     tolerance: float
     seconds: float
     """What watching, translating, compiling and proving took."""
+    room: int = 1
+    """How many times longer than is likely lists may grow."""
 
     def kernel(self) -> type[PortedKernel]:
         """The kernel's class."""
         return load_kernel(self.path, self.name)
 
 
-def port(make: Callable[[], gym.Env], tolerance: float = 0.0, announce: bool = True) -> Ported:
-    """The kernel of an environment: the one that was proven before, or a new one.
+def port(
+    make: Callable[[], gym.Env], tolerance: float = 0.0, announce: bool = True, steps: int | None = None
+) -> Ported:
+    """The kernel of an environment: the one that was proven before, over as many `steps` at least, or a new one.
 
     `PortError` if it cannot be translated or differs from the original by more than `tolerance` (relative, beyond the
     last digits that depend on the machine).
     """
     env = make()
-    key = key_of(env, tolerance)
+    key = key_of(make, tolerance)
     known = recall(key)
-    if known is not None:
+    if known is not None and known.proof.steps >= (steps or 0):
         return known
     start, cpu = time.perf_counter(), time.process_time()
     name = re.sub(r"\W", "", type(env.unwrapped).__name__) or "Environment"
     say = _say if announce else _quiet
     say(f"compiling {name} from its class, once: watching")
     watched = watch(env)
-    say(", translating")
-    source = translate(watched, name)
-    path = port_folder() / f"{name}_{digest(source.text, source.tables)}.py"
-    write_module(source, path)
-    kernel = load_kernel(path, name)
-    say(", compiling and proving\n")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", KernelWarning)  # what looks like a mistake is the original's own way
-        proof = prove(make, kernel, source, tolerance)
-    factor = measured_factor(make, kernel)
+    say(", translating, compiling and proving\n")
+    for room in ROOMS:
+        source = translate(watched, name, room)
+        path = port_folder() / f"{name}_{digest(source.text, source.tables)}.py"
+        write_module(source, path)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", KernelWarning)  # what looks like a mistake is the original's own way
+                lane_steps = None if steps is None else -(-steps // LANES)
+                proof = prove(make, load_kernel(path, name), source, tolerance, lane_steps)
+            break
+        except Outgrown:
+            if room == ROOMS[-1]:
+                raise
+            say(f"{name} keeps longer lists than was likely: once more with more room\n")
+    factor = measured_factor(make, load_kernel(path, name))
     last = (
         f", largest difference {proof.ulps:.0f} units in the last place of {proof.where}"
         if proof.where
@@ -93,7 +107,7 @@ def port(make: Callable[[], gym.Env], tolerance: float = 0.0, announce: bool = T
     say(f"({time.perf_counter() - start:.1f} s, {time.process_time() - cpu:.1f} s of CPU)\n")
     made = Ported(
         name, path, proof, source.notes, source.inexact, source.reached, attribute_words(source), factor, tolerance,
-        time.process_time() - cpu,
+        time.process_time() - cpu, room,
     )  # fmt: skip
     remember(key, made, source.files)
     if isinstance(make, EnvMaker):
@@ -113,14 +127,13 @@ def attribute_words(source: Source) -> dict[str, str]:
     """`constant 9.8`, `state: an array of float64 of shape (4,)`, `ignored: ...` for every attribute."""
     words: dict[str, str] = {}
     for name, layout in source.layout.attributes.items():
-        kind = type(layout).__name__
-        if kind == "ConstL":
+        if isinstance(layout, ConstL):
             words[name] = f"constant {describe(layout)}"
-        elif kind == "RngL":
+        elif isinstance(layout, RngL):
             words[name] = "random numbers: NumPy's PCG64 in every lane"
-        elif kind == "OpaqueL":
+        elif isinstance(layout, OpaqueL):
             words[name] = f"ignored: {layout.why}"
-        elif kind == "VarL":
+        elif isinstance(layout, VarL):
             words[name] = f"state: {' or '.join(map(describe, layout.options))}"
         else:
             words[name] = f"state: {describe(layout)}"
@@ -159,37 +172,55 @@ def measured_factor(make: Callable[[], gym.Env], kernel: type[PortedKernel]) -> 
 # ---------------------------------------------------------------------- what is kept
 
 
-def key_of(env: gym.Env, tolerance: float) -> str:
-    """A digest of the class, its constants and our own source."""
-    base, limit = unwrap(env)
+def key_of(make: Callable[[], gym.Env], tolerance: float) -> str:
+    """A digest of the class, its arguments and constants and our own source.
+
+    What episodes begin with is no constant: it may have been drawn at random when the environment was made.
+    """
+    base, limit = unwrap(make())
     cls = type(base)
     sha = hashlib.sha256(f"{cls.__module__} {cls.__qualname__} {limit} {tolerance} {np.__version__}".encode())
-    _feed(sha, {k: v for k, v in vars(base).items() if "np_random" not in k}, 0)
+    sha.update(repr(sorted(make.kwargs.items())).encode() if isinstance(make, EnvMaker) else b"")
+    _feed(sha, _kept(base), _beginnings(make()), 0)
     for file in sorted(Path(__file__).parent.glob("*.py")):
         sha.update(file.read_bytes())
     return sha.hexdigest()[:20]
 
 
-def _feed(sha: Any, x: Any, depth: int) -> None:
-    """Everything about `x` that a translation could fold into code."""
+def _kept(base: gym.Env) -> dict[str, object]:
+    return {name: value for name, value in vars(base).items() if "np_random" not in name}
+
+
+def _beginnings(env: gym.Env) -> list[object]:
+    """The attributes at the beginning of some episodes."""
+    found: list[object] = []
+    for seed in range(8):
+        try:
+            env.reset(seed=seed)
+        except Exception:  # told when it is watched
+            break
+        found.append(apart(_kept(env.unwrapped)))
+    return found
+
+
+def _feed(sha: hashlib._Hash, x: object, others: list[object], depth: int) -> None:
+    """Everything about `x` that a translation could fold into code: what `others` have too."""
     sha.update(type(x).__name__.encode())
-    if isinstance(x, np.ndarray):
-        sha.update(f"{x.dtype} {x.shape}".encode() + x.tobytes())
-    elif isinstance(x, str | bytes | int | float | bool | np.generic | type(None)):
-        sha.update(repr(x).encode())
-    elif depth > 8:
+    if depth > 8 or any(type(y) is not type(x) for y in others):
         return
+    if isinstance(x, np.ndarray | str | bytes | int | float | bool | np.generic | set | frozenset | gym.Space | None):
+        if all(same(x, y) for y in others):
+            plain = x.tolist() if isinstance(x, np.ndarray) else sorted(x) if isinstance(x, set | frozenset) else x
+            sha.update(f"{getattr(x, 'dtype', '')} {getattr(x, 'shape', '')} {plain!r}".encode())
     elif isinstance(x, dict):
-        for key, value in x.items():
+        for key in x:
             sha.update(repr(key).encode())
-            _feed(sha, value, depth + 1)
+            _feed(sha, x[key], [y.get(key) for y in others if isinstance(y, dict)], depth + 1)
     elif isinstance(x, list | tuple):
-        for item in x:
-            _feed(sha, item, depth + 1)
-    elif isinstance(x, set | frozenset | gym.Space):
-        sha.update((repr(sorted(x)) if isinstance(x, set | frozenset) else repr(x)).encode())
+        for k, item in enumerate(x):
+            _feed(sha, item, [y[k] for y in others if isinstance(y, list | tuple) and k < len(y)], depth + 1)
     elif is_helper(x):
-        _feed(sha, vars(x), depth + 1)
+        _feed(sha, vars(x), [vars(y) for y in others], depth + 1)
 
 
 def _file_digest(path: str) -> str:

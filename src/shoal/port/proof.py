@@ -1,13 +1,15 @@
 """The proof: the compiled lanes replayed against the original class, step by step, from the original's own state.
 
 Every observation, reward, flag, info and attribute is compared, bit for bit. Where functions are reached whose last
-digit depends on the machine (sine, exponentials, dot products), floats may differ by four units in the last place,
-counted from the largest number of the attribute that they belong to.
+digit depends on the machine (sine, exponentials, dot products), floats may differ by four units in the last place of
+the largest number of the state, which any of them may have been added to.
 """
 
 from __future__ import annotations
 
+import math
 import operator
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,8 +22,8 @@ from gymnasium.vector import AutoresetMode
 from shoal.errors import KernelError
 from shoal.port import mt, pcg
 from shoal.port.lanes import PortedKernel
-from shoal.port.layouts import DictL, ListL, MaybeL, ObjL, SeqL, tidy
-from shoal.port.refusal import Cannot, PortError
+from shoal.port.layouts import DictL, Exported, Layout, ListL, MaybeL, ObjL, SeqL, tidy
+from shoal.port.refusal import Cannot, Outgrown, PortError
 from shoal.port.watch import actions_of, unwrap
 from shoal.port.writer import Source
 from shoal.trees import leaf_paths
@@ -31,6 +33,8 @@ LANES = 16
 STEPS = 400
 BUDGET_S = 12.0
 ULPS = 4
+SLACK = {8: 1e-9, 4: 1e-5, 2: 1e-2}
+"""How far a float of so many bytes may be off in all, relative to itself or to one, however large others are."""
 
 
 @dataclass
@@ -49,19 +53,26 @@ def prove(
     kernel: type[PortedKernel],
     source: Source,
     tolerance: float = 0.0,
-    steps: int = STEPS,
+    steps: int | None = None,
     compiled: bool = True,
     first_seed: int = 1000,
 ) -> Proof:
-    """Replay; `PortError` for the first difference beyond what is allowed."""
+    """Replay 16 lanes for so many steps; by default 400, or what can be done in 12 seconds.
+
+    `PortError` for the first difference beyond what is allowed.
+    """
     try:
         batch = KernelBatch(kernel, LANES, autoreset_mode=AutoresetMode.DISABLED, num_threads=1, compiled=compiled)
         batch.reset(seed=0)  # the whole once, before lanes are reset by themselves
     except KernelError as error:
-        raise PortError(
-            f"The kernel that was made of {source.name} does not run: {error} Keep compiled=False."
-        ) from error
+        raise _stopped(f"The kernel that was made of {source.name} does not run", error) from error
     return _Replay(make, batch, source, tolerance, first_seed).run(steps)
+
+
+def _stopped(what: str, error: KernelError) -> PortError:
+    if re.search(r"assert \S*_len\S* <=? \d+", str(error)):
+        return Outgrown(f"{what}: a list has more items than there is room for. {error} Use an array of fixed size.")
+    return PortError(f"{what}: {error} Keep compiled=False.")
 
 
 class _Replay:
@@ -81,14 +92,15 @@ class _Replay:
         ]
         self._lengths = np.zeros(LANES, np.int64)
         self._proof = Proof(0, 0, 0.0, "")
+        self._before: list[Exported] = [{} for _ in range(LANES)]
 
-    def run(self, steps: int) -> Proof:
+    def run(self, steps: int | None) -> Proof:
         seeds = [self._first_seed + k for k in range(LANES)]
         with np.errstate(all="ignore"):
             self._same_twice(seeds[0])
             self._reset(np.ones(LANES, np.bool_), seeds, seeded=True)
-            deadline = time.thread_time() + BUDGET_S
-            for t in range(steps):
+            deadline = time.thread_time() + BUDGET_S if steps is None else math.inf
+            for t in range(STEPS if steps is None else steps):
                 ended = self._step(t)
                 if ended.any():
                     seeds = [seed + 1000 for seed in seeds]
@@ -129,9 +141,8 @@ class _Replay:
         try:
             obs, info = self._batch.reset(seed=given if seeded else None, options={"reset_mask": which})
         except KernelError as error:
-            raise PortError(
-                f"The compiled reset of {self._source.name} stops where the original does not: {error}"
-            ) from error
+            place = f"The compiled reset of {self._source.name} stops where the original does not"
+            raise _stopped(place, error) from error
         for lane in lanes:
             own_obs, own_info = results[lane]
             self._lengths[lane] = 0
@@ -145,16 +156,15 @@ class _Replay:
         try:
             obs, reward, terminated, truncated, info = self._batch.step(_stacked(actions, self._batch.action_space))
         except KernelError as error:
-            raise PortError(
-                f"The compiled step of {self._source.name} stops where the original does not: {error}"
-            ) from error
+            place = f"The compiled step of {self._source.name} stops where the original does not"
+            raise _stopped(place, error) from error
         for lane, (own_obs, own_reward, own_terminated, own_truncated, own_info) in enumerate(results):
             self._lengths[lane] += 1
             ended = bool(own_terminated), bool(own_truncated) and not bool(own_terminated)
             self._equal(lane, "terminated", np.asarray(terminated[lane]), np.asarray(ended[0]))
             self._equal(lane, "truncated", np.asarray(truncated[lane]), np.asarray(ended[1]))
-            noise = self._noise(self._bases[lane])
-            self._equal(lane, "reward", np.asarray(reward[lane]), np.asarray(np.float32(own_reward)), noise=noise)
+            noise = self._noise(lane)
+            self._equal(lane, "reward", np.asarray(reward[lane]), np.asarray(np.float32(own_reward)), noise)
             self._compare(lane, "step", obs, own_obs, info, own_info)
         self._proof.steps += LANES
         return np.array([bool(r[2] or r[3]) for r in results])
@@ -162,16 +172,16 @@ class _Replay:
     def _copy_state(self) -> None:
         """Put the originals' own state into the lanes."""
         columns: dict[str, list[Any]] = {}
-        for base in self._bases:
-            for name, value in self._state_of(base).items():
+        self._before = [self._state_of(base) for base in self._bases]
+        for own in self._before:
+            for name, value in own.items():
                 columns.setdefault(name, []).append(value)
         state = self._batch.lane_state
         for name, values in columns.items():
             if len(values) == LANES:
                 state[name][...] = np.asarray(values).reshape(state[name].shape)
             else:  # None in some lanes
-                for lane, base in enumerate(self._bases):
-                    own = self._state_of(base)
+                for lane, own in enumerate(self._before):
                     if name in own:
                         state[name][lane] = own[name]
         if "elapsed_steps" in (self._batch.kernel.state.names or ()):
@@ -179,8 +189,8 @@ class _Replay:
         if "started" in (self._batch.kernel.state.names or ()):
             state["started"][...] = True
 
-    def _state_of(self, base: gym.Env) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+    def _state_of(self, base: gym.Env) -> Exported:
+        found: Exported = {}
         for name, item in self._layout.attributes.items():
             if not hasattr(base, name):
                 continue
@@ -197,13 +207,13 @@ class _Replay:
 
     def _compare(self, lane: int, moment: str, obs: Any, own_obs: Any, info: Any, own_info: dict[str, Any]) -> None:
         self._moment = moment
-        noise = self._noise(self._bases[lane])
+        noise = self._noise(lane)
         shown = dict(leaf_paths(_row(obs, lane)))
         original = dict(leaf_paths(_as_tree(own_obs, self._source.space)))
         for path, leaf in shown.items():
             own = np.asarray(original[path])
             own = own.astype(leaf.dtype).reshape(np.shape(leaf))
-            self._equal(lane, f"observation{path or ''}", np.asarray(leaf), own, noise=noise)
+            self._equal(lane, f"observation{path or ''}", np.asarray(leaf), own, noise)
         final = info.get("final_info") if moment == "step" and "final_info" in info else None
         for key in self._source.infos:
             if key in own_info:
@@ -211,34 +221,22 @@ class _Replay:
                 if values is not None:
                     leaf = np.asarray(values[lane])
                     own = np.asarray(own_info[key]).astype(leaf.dtype)
-                    self._equal(lane, f"info[{key!r}]", leaf, own, noise=noise)
+                    self._equal(lane, f"info[{key!r}]", leaf, own, noise)
         state, own_state = self._batch.lane_state, self._state_of(self._bases[lane])
-        scales = self._scales(self._bases[lane])
         for name, value in own_state.items():
             column = np.asarray(state[name][lane])
             theirs = np.asarray(value).astype(column.dtype)
-            self._equal(
-                lane,
-                self._told(name),
-                _within(self._guards.get(name, []), column, theirs, own_state),
-                theirs,
-                scales.get(name, 0.0),
-            )
+            ours = _within(self._guards.get(name, []), column, theirs, own_state)
+            self._equal(lane, self._told(name), ours, theirs, noise)
 
-    def _scales(self, base: gym.Env) -> dict[str, float]:
-        """The largest number of the attribute that each column belongs to: last places are counted from there."""
-        scales: dict[str, float] = {}
-        for name, item in self._layout.attributes.items():
-            if not hasattr(base, name):
-                continue
-            columns = ObjL({name: item}, base).export(base, "")
-            floats = [np.abs(v).max() for v in map(np.asarray, columns.values()) if v.dtype.kind == "f" and v.size]
-            scales |= dict.fromkeys(columns, float(max(floats, default=0.0)))
-        return scales
-
-    def _noise(self, base: gym.Env) -> float:
-        """Last digits of the largest number of the state: whatever is computed from it may be off by that."""
-        return self._ulps * float(np.spacing(max(self._scales(base).values(), default=0.0)))
+    def _noise(self, lane: int) -> float:
+        """Last digits of the largest number of a state before or after: whatever comes of it may be off by that."""
+        if not self._ulps:
+            return 0.0
+        states = [self._before[lane], self._state_of(self._bases[lane])]
+        columns = [np.asarray(value) for state in states for value in state.values()]
+        floats = [np.abs(c[np.isfinite(c)]).max(initial=0.0).astype(c.dtype) for c in columns if c.dtype.kind == "f"]
+        return self._ulps * float(max(map(np.spacing, floats), default=0.0))
 
     def _ended(self, info: Any, lane: int) -> bool:
         mask = info.get("_final_info")
@@ -247,9 +245,7 @@ class _Replay:
     def _told(self, column: str) -> str:
         return "the random generator" if column in pcg.FIELDS or column in mt.FIELDS else f"self.{column}"
 
-    def _equal(
-        self, lane: int, what: str, ours: np.ndarray, theirs: np.ndarray, scale: float = 0.0, noise: float = 0.0
-    ) -> None:
+    def _equal(self, lane: int, what: str, ours: np.ndarray, theirs: np.ndarray, noise: float = 0.0) -> None:
         if ours.dtype.kind != "f":
             different = ours != theirs
             if not different.any():
@@ -260,9 +256,10 @@ class _Replay:
             if same.all():
                 return
             apart = np.abs(ours.astype(np.float64) - theirs.astype(np.float64))
-            different = ~same & ~(apart <= np.maximum(self._tolerance * np.maximum(1.0, np.abs(theirs)), noise))
-            spacing = np.spacing(np.maximum(np.maximum(np.abs(ours), np.abs(theirs)), scale).astype(ours.dtype))
-            spacing = np.maximum(spacing, noise / ULPS)
+            size = np.maximum(1.0, np.abs(theirs.astype(np.float64)))
+            lost = np.minimum(noise, SLACK[ours.dtype.itemsize] * size)
+            different = ~same & ~(apart <= np.maximum(self._tolerance * size, lost))
+            spacing = np.maximum(np.spacing(np.maximum(np.abs(ours), np.abs(theirs))), lost / ULPS)
             distance = np.where(same, 0.0, apart / spacing)
             units = float(np.max(distance))
             if units > self._proof.ulps:
@@ -293,7 +290,7 @@ class _Replay:
         return f"{inspect.getsourcefile(function)}:{function.__code__.co_firstlineno}"
 
 
-def guards_of(layout: Any, name: str) -> dict[str, list[str]]:
+def guards_of(layout: Layout, name: str) -> dict[str, list[str]]:
     """For every column those that say how much of it means something: lengths of lists, and whether it is None."""
     if isinstance(layout, ObjL):
         stem = f"{name}_" if name else ""
@@ -311,7 +308,7 @@ def guards_of(layout: Any, name: str) -> dict[str, list[str]]:
     return {column: guards for part in parts for column, guards in part.items()}
 
 
-def _within(guards: list[str], column: np.ndarray, theirs: np.ndarray, state: dict[str, Any]) -> np.ndarray:
+def _within(guards: list[str], column: np.ndarray, theirs: np.ndarray, state: Exported) -> np.ndarray:
     """A column without what means nothing: what lies beyond a list's end or is None."""
     for key in guards:
         if key not in state:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import builtins
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from shoal.port.calls import LIST_CAP
+from shoal.port.expressions import text_of
 from shoal.port.frames import Walk, as_walk
 from shoal.port.joining import layout_of
 from shoal.port.layouts import ListL
@@ -73,8 +73,7 @@ class PythonCalls(MathCalls):
             return self.copy(value)
         if isinstance(value, Walk) or (isinstance(value, Mem) and isinstance(value.shape[0], Dyn)):
             return self.list_of_walk(as_walk(self, value))
-        made = Seq([self.hold(v) for v in self.items(value)], True, self.site, self.depth)
-        return self.bounded(made) if self.site in self.decisions.lists else made
+        return self.sequence(self.items(value), True)
 
     def make_deque(self, arguments: list[Value], most: Value) -> Value:
         if not isinstance(most, Const):
@@ -103,18 +102,28 @@ class PythonCalls(MathCalls):
         value = self.simple(arguments[0]) if arguments else Const(())
         if arguments and isinstance(value, Const):
             return Const(set(value.value))
-        self.decisions.lists.setdefault(self.site, (LIST_CAP, False))
+        self.decisions.lists.setdefault(self.site, (self.decisions.list_cap(), False))
         made = self.bounded(Seq([], True, self.site, self.depth), is_set=True)
         assert isinstance(made, Lst)
         self.extend_list(made, value)
         return made
 
     def make_dict(self, arguments: list[Value], named: dict[str, Value]) -> Value:
-        if arguments:
-            value = arguments[0]
-            pairs = value.items if isinstance(value, DictV) else {k: Const(v) for k, v in value.value.items()}  # type: ignore[attr-defined]
-            return DictV({**pairs, **named}, self.depth)
-        return DictV(dict(named), self.depth)
+        value = self.simple(arguments[0]) if arguments else Const({})
+        if isinstance(value, Const) and isinstance(value.value, dict):
+            return DictV({**{k: Const(v) for k, v in value.value.items()}, **named}, self.depth)
+        pairs = value.items if isinstance(value, DictV) else self.pairs(value)
+        return DictV({**pairs, **named}, self.depth)
+
+    def pairs(self, rows: Value) -> dict[Any, Value]:
+        """What pairs of keys and values say, if the keys are known."""
+        made: dict[Any, Value] = {}
+        for row in self.items(rows):
+            key, value = self.items(row, 2)
+            if not isinstance(key, Const):
+                raise Cannot("makes a dict whose keys vary", "Use an array with one place per key.")
+            made[key.value] = self.hold(value)
+        return made
 
     def builtin(self, name: str, arguments: list[Value], named: dict[str, Value]) -> Value:
         function = getattr(self, f"builtin_{name}", None)
@@ -320,7 +329,7 @@ class PythonCalls(MathCalls):
             with self.block() as lines:
                 self.write(layout, base, item)
                 self.write(layout_of(score), mark, other)
-            self.emit_block(f"if {test.expr}:", lines)
+            self.emit_block(f"if {text_of(test)}:", lines)
 
         self.loop((Dyn(count, walk.cap),), one)
         return self.hold(best)
@@ -329,7 +338,10 @@ class PythonCalls(MathCalls):
         if all(isinstance(a, Const) for a in arguments):
             return self.fold_call(round, arguments, {})
         if len(arguments) > 1 and not (isinstance(arguments[1], Const) and arguments[1].value is None):
-            raise Cannot("rounds to decimal places", "Scale, round and scale back, or leave the digits as they are.")
+            kind = self.number(arguments[0]).kind
+            if kind.weak or kind.mixed:
+                return Opaque("is rounded to decimal places; use np.round, or scale, round and scale back")
+            return self.numpy_call("round", arguments, {})
         number = self.number(arguments[0])
         return Num(f"round({number.expr})" if number.kind.is_float else number.expr, PY_INT)
 
@@ -347,7 +359,8 @@ class PythonCalls(MathCalls):
         if isinstance(value, Walk):
             value = self.list_of_walk(value)
         if isinstance(value, Lst):
-            made = self.write(replace(layout_of(value), is_set=False, drops=False), self.unique("sorted"), value)
+            plain = ListL(self.item_layout(value), value.cap, fixed=value.fixed)
+            made = self.write(plain, self.unique("sorted"), value)
         else:
             items = self.items(value)
             self.decisions.lists.setdefault(self.site, (max(len(items), 1), True))

@@ -11,6 +11,10 @@ class PortError(ShoalError):
     """An environment cannot be compiled as it is, or its compiled form differs from the original."""
 
 
+class Outgrown(PortError):
+    """A list had more items than the kernel has room for."""
+
+
 @dataclass(frozen=True)
 class Obstacle:
     """One construct that cannot be translated."""
@@ -56,3 +60,9 @@ class Raises(Cannot):
 
 class Restart(Exception):
     """Something must be stored in another way than was assumed: translate again with what is known now."""
+
+    refused: Refused | None = None
+    """What to say if translating again and again leads here."""
+
+
+UNSETTLED = Cannot("does not settle on one type for what it changes", "Give every variable and attribute one type.")

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import keyword
 from dataclasses import replace
-from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
 from shoal.port.joining import layout_of
-from shoal.port.layouts import ArrL, NumL
+from shoal.port.layouts import ArrL, Columns, NumL
 from shoal.port.legacy_draws import LegacyDraws
 from shoal.port.refusal import Cannot
 from shoal.port.values import INT, Cells, Const, DictV, Kind, Mem, Num, Opaque, Seq, Value
+
+Infos = dict[str, NumL | ArrL]
+"""The infos that are kept, and how."""
 
 
 class Returned(LegacyDraws):
@@ -68,7 +70,7 @@ class Returned(LegacyDraws):
             self.write(layout, f"s.{name}", self.array(value, layout.dtype))
         self.columns |= layout.columns(name)
 
-    def obs_layout(self, space: gym.Space, name: str) -> Any:
+    def obs_layout(self, space: gym.Space, name: str) -> NumL | ArrL:
         if isinstance(space, gym.spaces.Discrete):
             return NumL(Kind(INT))
         if not isinstance(space, gym.spaces.Box | gym.spaces.MultiDiscrete | gym.spaces.MultiBinary):
@@ -100,14 +102,14 @@ class Returned(LegacyDraws):
             lines = [f"for {index} in range({n}):", *["    " + line for line in lines]]
         return lines
 
-    def keep_info(self, info: Value) -> dict[str, Any]:
+    def keep_info(self, info: Value) -> Infos:
         """Numbers and arrays of the info dict go into fields; what they are."""
         if isinstance(info, Const) and isinstance(info.value, dict):
             info = DictV({k: Const(v) for k, v in info.value.items()})
         if not isinstance(info, DictV):
             self.note("infos are left out: their keys are not the same in all branches")
             return {}
-        kept: dict[str, Any] = {}
+        kept: Infos = {}
         for key, value in info.items.items():
             value = self.simple(value)
             layout = layout_of(value)
@@ -129,10 +131,10 @@ class Returned(LegacyDraws):
             kept[key] = layout
         return kept
 
-    def info_columns(self, reset: Any, step: Any) -> dict[str, tuple[np.dtype, tuple[int, ...]]]:
-        found: dict[str, tuple[np.dtype, tuple[int, ...]]] = {}
-        for key in {**(reset or {}), **(step or {})}:
-            layouts = [part[key] for part in (reset, step) if part and key in part]
+    def info_columns(self, reset: Infos, step: Infos) -> Columns:
+        found: Columns = {}
+        for key in {**reset, **step}:
+            layouts = [part[key] for part in (reset, step) if key in part]
             shapes = {layout.shape if isinstance(layout, ArrL) else () for layout in layouts}
             if len(shapes) > 1:
                 raise Cannot(f"gives the info {key!r} in several shapes", "Give it one shape.")

@@ -8,7 +8,6 @@ into the other branch; inside a loop it leaves with a flag.
 from __future__ import annotations
 
 import ast
-from typing import Any
 
 from shoal.port.frames import (
     FALLS,
@@ -26,8 +25,8 @@ from shoal.port.frames import (
     without_else,
 )
 from shoal.port.joining import join, layout_of
-from shoal.port.layouts import ConstL, ListL, ObjL, OpaqueL, RngL
-from shoal.port.refusal import Cannot, Obstacle, Refused, Restart
+from shoal.port.layouts import Layout, OpaqueL, is_stored
+from shoal.port.refusal import UNSETTLED, Cannot, Obstacle, Refused, Restart
 from shoal.port.storing import Storing
 from shoal.port.values import (
     Const,
@@ -108,6 +107,9 @@ class Statements(Storing):
                     status = getattr(self, f"do_{type(statement).__name__}", self.do_unknown)(statement)
             except Cannot as cannot:
                 raise self.refusal(statement, cannot) from None
+            except Restart as restart:
+                restart.refused = restart.refused or self.refusal(statement, UNSETTLED)
+                raise
             except (TypeError, ValueError, AttributeError, LookupError, AssertionError) as error:
                 # what nobody has thought of here is a refusal too, never a traceback
                 reason = f"cannot be followed ({type(error).__name__}: {error})"
@@ -255,8 +257,13 @@ class Statements(Storing):
         merged: dict[str, Value] = {}
         for name in {**names_then, **names_other}:
             a, b = names_then.get(name), names_other.get(name)
-            if a is None or b is None or same_value(a, b):
-                merged[name] = a if a is not None else b
+            if a is None or b is None:
+                only = a if a is not None else b
+                if isinstance(only, Const) or not is_stored(layout_of(only)):
+                    merged[name] = only
+                continue
+            if same_value(a, b):
+                merged[name] = a
                 continue
             if can_change(a) and can_change(b) and type(a) is type(b):
                 self.decisions.split.add(self.statement)
@@ -284,7 +291,7 @@ class Statements(Storing):
         for (lines, names), others in ((first, second[1]), (second, first[1])):
             for name in [n for n in names if n not in others and n not in before and loads[n] > 0]:
                 layout = layout_of(names[name])
-                if isinstance(layout, ConstL | OpaqueL | RngL | ObjL | ListL) or isinstance(names[name], Const):
+                if isinstance(names[name], Const) or not is_stored(layout):
                     continue
                 base = self.variable(name)
                 self.begin_with_zeros(layout, base)
@@ -301,7 +308,7 @@ class Statements(Storing):
                 self.begin_with_zeros(layout, self.variable(name))
                 self.frame.names[name] = self.write(layout, self.variable(name), new)
 
-    def begin_with_zeros(self, layout: Any, base: str) -> None:
+    def begin_with_zeros(self, layout: Layout, base: str) -> None:
         """Give variables that are not set on all ways through the function a value before it begins."""
         for column, (dtype, shape) in layout.columns(base).items():
             text = f"scratch({self.record_of(dtype, shape)}, 1)[0].cell" if shape else literal(dtype.type(0))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from shoal.port.code import BOOL_TYPE, Code
-from shoal.port.layouts import ArrL, DictL, EitherL, FamL, ListL, MaybeL, NumL, SeqL
+from shoal.port.layouts import ArrL, ConstL, DictL, EitherL, FamL, Layout, ListL, MaybeL, NumL, ObjL, SeqL, tidy
 from shoal.port.refusal import Cannot
 from shoal.port.values import (
     Cells,
@@ -36,10 +36,10 @@ from shoal.port.values import (
 class Storing(Code):
     """How values are stored and looked at."""
 
-    def write(self, layout: Any, name: str, value: Value, index: tuple[str, ...] = ()) -> Value:
+    def write(self, layout: Layout, name: str, value: Value, index: tuple[str, ...] = ()) -> Value:
         """Store `value` at `name` in this layout; the value as it can be read from there."""
         target = f"{name}[{', '.join(index)}]" if index else name
-        if isinstance(value, Fam) and not isinstance(layout, FamL):
+        if isinstance(value, Fam) and not isinstance(layout, FamL | MaybeL):
             value = self.realise(value)
         if isinstance(layout, MaybeL):
             return self._write_maybe(layout, name, value, index)
@@ -65,15 +65,13 @@ class Storing(Code):
             self._write_array(layout, name, value, index)
         elif isinstance(layout, ListL):
             return self._write_list(layout, name, value, index)
-        elif type(layout).__name__ == "ObjL":
+        elif isinstance(layout, ObjL):
             self._write_object(layout, name, value, index)
-        elif type(layout).__name__ == "ConstL" and not (
-            isinstance(value, Const) and layout == type(layout)(value.value)
-        ):
+        elif isinstance(layout, ConstL) and not (isinstance(value, Const) and layout == ConstL(value.value)):
             raise Cannot(f"was {layout.value!r} whenever it was looked at, and is set to something else here")
         return layout.read(name, index)
 
-    def _write_items(self, layouts: Any, name: str, values: list[Value], index: tuple[str, ...]) -> None:
+    def _write_items(self, layouts: Sequence[Layout], name: str, values: list[Value], index: tuple[str, ...]) -> None:
         values = [self.hold(v) for v in values] if len(values) > 1 else values
         for k, (item, each) in enumerate(zip(layouts, values, strict=True)):
             self.write(item, f"{name}_{k}", each, index)
@@ -112,9 +110,7 @@ class Storing(Code):
         if flag != test:
             self.emit(f"{flag} = {test}")
 
-    def _write_object(self, layout: Any, name: str, value: Value, index: tuple[str, ...]) -> None:
-        from shoal.port.layouts import tidy
-
+    def _write_object(self, layout: ObjL, name: str, value: Value, index: tuple[str, ...]) -> None:
         if not isinstance(value, Obj):
             raise Cannot(f"is {self.name_of(value)} where a {type(layout.example).__name__} belongs")
         if (value.base, value.index) == (name, index):
@@ -193,22 +189,23 @@ class Storing(Code):
         if isinstance(source, list):
             if len(source) > layout.cap:
                 raise Cannot(f"holds {len(source)} items where at most {layout.cap} fit")
-            for k, item in enumerate(source):
-                self.write(layout.item, base, item, (*index, str(k)))
+            for k, each in enumerate(source):
+                assert layout.item is not None
+                self.write(layout.item, base, each, (*index, str(k)))
             count = str(len(source))
         else:
-            count = self.temporary(source.length)
+            count = self.temporary(source.length, "new_len")
             self.emit(f"assert {count} {'==' if layout.fixed else '<='} {layout.cap}")
-            if source.layout is not None:
+            if source.layout is not None and (item := layout.item) is not None:
                 self.loop(
                     (Dyn(count, layout.cap),),
-                    lambda at: self.write(layout.item, base, self.item(source, at[0]), (*index, at[0])),
+                    lambda at: self.write(item, base, self.item(source, at[0]), (*index, at[0])),
                 )
         if not layout.fixed:
             self.emit(f"{length} = {count}")
         return layout.read(name, index)
 
-    def held_items(self, value: Value) -> Any:
+    def held_items(self, value: Value) -> Lst | list[Value]:
         """The items of a list as values, or the list itself if its length is not known."""
         if isinstance(value, Lst):
             return value
@@ -221,24 +218,24 @@ class Storing(Code):
         if isinstance(value.layout, Fam):
             return Fam(value.layout.options, f"{value.base} * {value.cap} + {at}" if value.base else at)
         if isinstance(value.layout, Mem):
-            return Num(value.layout.at([at]), Kind(value.layout.dtype))
+            return self.element(value.layout, [at])
         return value.layout.read(value.base, (*value.prefix, at))
 
-    def item_layout(self, value: Lst) -> Any:
+    def item_layout(self, value: Lst) -> Layout:
         """How the items of a list are stored."""
-        from shoal.port.joining import layout_of
+        from shoal.port.joining import layout_of, row_layout
 
         if isinstance(value.layout, Fam):
             return layout_of(self.realise(Fam(value.layout.options, "0")))
         if isinstance(value.layout, Mem):
-            return NumL(Kind(value.layout.dtype))
+            return row_layout(value.layout)
         return value.layout
 
     def option_number(self, layout: FamL, value: Value) -> str:
         """Which of the options a value is, as an expression."""
         from shoal.port.layouts import same
 
-        def find(x: Any) -> int:
+        def find(x: object) -> int:
             for k, option in enumerate(layout.options):
                 if same(option, x):
                     return k

@@ -14,7 +14,7 @@ import numpy as np
 from shoal.port.expressions import COMPARISONS, Expressions, is_array, negated, plain, text_of
 from shoal.port.frames import can_change, same_value
 from shoal.port.joining import join, layout_of
-from shoal.port.layouts import same
+from shoal.port.layouts import NumL, same
 from shoal.port.refusal import Cannot, Restart
 from shoal.port.values import (
     NP_BOOL,
@@ -34,6 +34,7 @@ from shoal.port.values import (
     Seq,
     Value,
     as_float,
+    as_truth,
     as_whole,
     is_number,
     rounded,
@@ -45,7 +46,7 @@ SEQUENCES = (tuple, list, set, frozenset)
 class Truths(Expressions):
     """How conditions are followed."""
 
-    def truth(self, value: Value) -> Any:
+    def truth(self, value: Value) -> Const | Num:
         """A constant, or a bool of kernel code."""
         value = self.simple(value)
         if isinstance(value, Either):
@@ -56,7 +57,7 @@ class Truths(Expressions):
             except ValueError as error:
                 raise Cannot(f"asks whether an array is true: {error}", "Use .any() or .all().") from None
         if isinstance(value, Num):
-            return value if value.kind.is_bool else Num(f"({value.expr} != 0)", PY_BOOL)
+            return value if value.kind.is_bool else Num(as_truth(value), PY_BOOL)
         if isinstance(value, Seq):
             return Const(bool(value.items))
         if isinstance(value, DictV):
@@ -93,7 +94,7 @@ class Truths(Expressions):
                 return self.realise(value)
         return value
 
-    def test(self, node: ast.expr) -> Any:
+    def test(self, node: ast.expr) -> Const | Num:
         """Whether an expression is true, where nothing else about it matters."""
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             inner = self.test(node.operand)
@@ -110,8 +111,8 @@ class Truths(Expressions):
                 continue
             with self.block() as lines:
                 other = self.test(part)
-            result = self.join_tests(is_and, (result, result), (other, other), lines)
-            result = result if isinstance(result, Const | Num) else self.truth(result)
+            both = self.join_tests(is_and, (result, result), (other, other), lines)
+            result = both if isinstance(both, Const | Num) else self.truth(both)
         return result
 
     def see_BoolOp(self, node: ast.BoolOp) -> Value:
@@ -169,8 +170,8 @@ class Truths(Expressions):
             self.decisions.split.add(self.statement)
             raise Restart
         layout = join(layout_of(a), layout_of(b))
-        numbers = isinstance(a, Num | Const) and isinstance(b, Num | Const) and type(layout).__name__ == "NumL"
-        if numbers and not then and not other:
+        numbers = isinstance(a, Num | Const) and isinstance(b, Num | Const)
+        if numbers and isinstance(layout, NumL) and not then and not other:
             x, y = self.number(a), self.number(b)
             kind = layout.kind
             texts = [as_float(n) if kind.is_float else as_whole(n) if kind.is_whole else n.expr for n in (x, y)]

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from shoal.port.refusal import Cannot
 
+Number = bool | int | float | np.bool_ | np.integer | np.floating
 BOOL, INT, FLOAT, F32 = np.dtype(np.bool_), np.dtype(np.int64), np.dtype(np.float64), np.dtype(np.float32)
 
 
@@ -48,7 +49,7 @@ PY_BOOL, PY_INT, PY_FLOAT = Kind(BOOL, True), Kind(INT, True), Kind(FLOAT, True)
 NP_INT, NP_FLOAT, NP_BOOL = Kind(INT), Kind(FLOAT), Kind(BOOL)
 
 
-def kind_of(number: Any) -> Kind:
+def kind_of(number: object) -> Kind:
     """The kind of a number that exists."""
     if isinstance(number, bool):
         return PY_BOOL
@@ -62,7 +63,7 @@ def kind_of(number: Any) -> Kind:
     return Kind(dtype)
 
 
-def is_number(x: Any) -> bool:
+def is_number(x: object) -> TypeGuard[Number]:
     """Whether `x` is a single number or truth value, Python's or NumPy's."""
     return isinstance(x, bool | int | float | np.bool_ | np.integer | np.floating)
 
@@ -94,6 +95,11 @@ def as_float(number: Num) -> str:
     if number.kind.is_float:
         return number.expr
     return f"(1.0 if {number.expr} else 0.0)" if number.kind.is_bool else f"float({number.expr})"
+
+
+def as_truth(number: Num) -> str:
+    """The expression of whether a number is not zero."""
+    return number.expr if number.kind.is_bool else f"({number.expr} != 0)"
 
 
 def as_whole(number: Num) -> str:

@@ -7,21 +7,24 @@ version the type is known.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.port.joining import join, layout_of
-from shoal.port.layouts import Columns, Index
+from shoal.port.layouts import Columns, Exported, Index, Layout
 from shoal.port.refusal import Cannot
 from shoal.port.values import Value
 
+if TYPE_CHECKING:
+    from shoal.port.code import Code
+
 
 @dataclass(frozen=True)
-class VarL:
+class VarL(Layout):
     """One of several layouts."""
 
-    options: tuple[Any, ...]
+    options: tuple[Layout, ...]
 
     def columns(self, name: str, dims: tuple[int, ...] = ()) -> Columns:
         found: Columns = {f"{name}_is": (np.dtype(np.int8), dims)}
@@ -37,7 +40,7 @@ class VarL:
     def read(self, name: str, index: Index = ()) -> Value:
         raise Cannot("has not always the same type, and is kept inside a list", "Give it one type.")
 
-    def load(self, code: Any, base: str) -> Value:
+    def load(self, code: Code, base: str) -> Value:
         """The value where its type is known."""
         if base not in code.variants:
             raise Cannot(
@@ -46,7 +49,7 @@ class VarL:
             )
         return self.options[code.variants[base]].read(base)
 
-    def store(self, code: Any, base: str, value: Value) -> int:
+    def store(self, code: Code, base: str, value: Value) -> int:
         """Write the value; which of the types it has."""
         wanted = layout_of(value)
         for k, option in enumerate(self.options):
@@ -60,7 +63,7 @@ class VarL:
                 return k
         raise Cannot("is given a type that it never had while it was watched", "Give it one type everywhere.")
 
-    def export(self, x: Any, name: str) -> dict[str, Any]:
+    def export(self, x: object, name: str) -> Exported:
         from shoal.port.watch import layout_from
 
         seen = layout_from(x)

@@ -17,7 +17,7 @@ import numpy as np
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 
 from shoal.port.joining import join, layout_of_const, set_layout
-from shoal.port.layouts import SMALL, ArrL, ConstL, DictL, ListL, ObjL, OpaqueL, RngL, SeqL, same
+from shoal.port.layouts import SMALL, ArrL, ConstL, DictL, Layout, ListL, ObjL, OpaqueL, RngL, SeqL, same
 from shoal.port.refusal import Cannot, PortError
 from shoal.port.values import is_number
 from shoal.port.variants import VarL
@@ -57,7 +57,7 @@ def unwrap(env: gym.Env) -> tuple[gym.Env, int | None]:
 def watch(env: gym.Env) -> Watched:
     """Run episodes and look at every attribute after each reset and step."""
     base, limit = unwrap(env)
-    initial = {name: _apart(value) for name, value in vars(base).items()}
+    initial = {name: apart(value) for name, value in vars(base).items()}
     layout: ObjL | None = None
     infos: list[dict[str, Any]] = []
     for info in _play(env):
@@ -111,7 +111,7 @@ def _play(env: gym.Env) -> Iterator[dict[str, Any]]:
             return
 
 
-def _apart(x: Any) -> Any:
+def apart(x: Any) -> Any:
     """A copy that later steps do not change, as far as it can be had."""
     try:
         return copy.deepcopy(x)
@@ -132,7 +132,7 @@ def _copied(x: Any) -> Any:
     return x
 
 
-def is_helper(x: Any) -> bool:
+def is_helper(x: object) -> bool:
     """Whether `x` is an object of somebody's class, to be flattened into its attributes."""
     cls = type(x)
     if isinstance(x, gym.Env | gym.Space | np.generic | np.ndarray | enum.Enum | type | types.ModuleType) or (
@@ -144,6 +144,7 @@ def is_helper(x: Any) -> bool:
         "numpy",
         "gymnasium",
         "collections",
+        "functools",
         "pygame",
         "random",
         "logging",
@@ -156,9 +157,26 @@ def is_helper(x: Any) -> bool:
     )
 
 
-def _seen_object(layout: ObjL | None, x: Any, depth: int, path: str = "") -> ObjL:
+def _holds_helpers(x: object) -> bool:
+    """Whether objects that may change are among the items of a list, tuple or dict that stays the same."""
+    items = x.values() if isinstance(x, dict) else x if isinstance(x, list | tuple) else ()
+    return any(is_helper(item) or _holds_helpers(item) for item in items)
+
+
+def _alike(a: Any, b: Any) -> bool:
+    """Whether objects, and whatever they hold, are the same in type and value."""
+    if is_helper(a):
+        return type(a) is type(b) and _alike(vars(a), vars(b))
+    if isinstance(a, list | tuple) and type(a) is type(b):
+        return len(a) == len(b) and all(map(_alike, a, b))
+    if isinstance(a, dict) and type(a) is type(b):
+        return list(a) == list(b) and all(_alike(a[key], b[key]) for key in a)
+    return same(a, b)
+
+
+def _seen_object(layout: ObjL | None, x: object, depth: int, path: str = "") -> ObjL:
     old = layout.attributes if layout is not None else {}
-    found: dict[str, Any] = {}
+    found: dict[str, Layout] = {}
     for name, value in vars(x).items():
         if isinstance(value, np.random.Generator | np.random.RandomState):
             own = "np_random" if path + name in ("np_random", "_np_random") else path + name
@@ -172,7 +190,7 @@ def _seen_object(layout: ObjL | None, x: Any, depth: int, path: str = "") -> Obj
     return ObjL(found, layout.example if layout is not None else x)
 
 
-def _seen(old: Any, x: Any, depth: int, path: str) -> Any:
+def _seen(old: Layout | None, x: object, depth: int, path: str) -> Layout:
     """What is known of an attribute after one more look; `path` is where it is, with a dot behind."""
     if is_helper(x):
         if depth > 6:
@@ -180,7 +198,11 @@ def _seen(old: Any, x: Any, depth: int, path: str) -> Any:
         if old is None or (isinstance(old, ObjL) and type(old.example) is type(x)):
             return _seen_object(old, x, depth + 1, path)
     if old is None:
-        return ConstL(_copied(x))
+        return ConstL(x, apart(x)) if _holds_helpers(x) else ConstL(_copied(x))
+    if isinstance(old, ConstL) and old.at_first is not None:
+        if old.value is x and _alike(old.at_first, x):
+            return old
+        old = layout_from(old.at_first)
     if isinstance(old, ConstL) and same(old.value, x):
         return old
     if isinstance(old, OpaqueL):
@@ -190,7 +212,7 @@ def _seen(old: Any, x: Any, depth: int, path: str) -> Any:
     return joined_layouts(before, now)
 
 
-def joined_layouts(before: Any, now: Any) -> Any:
+def joined_layouts(before: Layout, now: Layout) -> Layout:
     """One layout for both; where there is none, a choice of them."""
     if isinstance(before, VarL):
         for option in before.options:
@@ -210,7 +232,7 @@ def joined_layouts(before: Any, now: Any) -> Any:
         return _more((before,), now)
 
 
-def _widened(options: tuple[Any, ...], now: Any) -> tuple[Any, ...] | None:
+def _widened(options: tuple[Layout, ...], now: Layout) -> tuple[Layout, ...] | None:
     for k, option in enumerate(options):
         if type(option) is type(now):
             try:
@@ -220,7 +242,7 @@ def _widened(options: tuple[Any, ...], now: Any) -> tuple[Any, ...] | None:
     return None
 
 
-def _more(options: tuple[Any, ...], now: Any) -> Any:
+def _more(options: tuple[Layout, ...], now: Layout) -> Layout:
     if len(options) >= 3:
         return OpaqueL(f"changes its type: {', '.join(type(o).__name__ for o in options)}")
     try:
@@ -230,7 +252,7 @@ def _more(options: tuple[Any, ...], now: Any) -> Any:
     return VarL((*options, now))
 
 
-def layout_from(x: Any) -> Any:
+def layout_from(x: object) -> Layout:
     """The layout of a value that exists."""
     if x is None or isinstance(x, str | bytes | enum.Enum):
         return ConstL(x)
@@ -262,7 +284,7 @@ def layout_from(x: Any) -> Any:
     return OpaqueL(f"is a {type(x).__module__}.{type(x).__name__}")
 
 
-def _list_layout(items: list[Any]) -> Any:
+def _list_layout(items: list[object]) -> Layout:
     layouts = [layout_from(item) for item in items]
     if any(isinstance(layout, ObjL) for layout in layouts) or len(items) > SMALL:
         item = layouts[0]

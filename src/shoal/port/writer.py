@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -22,9 +22,9 @@ from shoal.port.declarations import (
     _Rebound,
     space_text,
 )
-from shoal.port.layouts import ArrL, DictL, ListL, MaybeL, ObjL, SeqL, tidy
-from shoal.port.refusal import Cannot, Obstacle, Refused, Restart
-from shoal.port.returned import Returned
+from shoal.port.layouts import ArrL, Columns, DictL, Layout, ListL, MaybeL, ObjL, SeqL, tidy
+from shoal.port.refusal import UNSETTLED, Cannot, Obstacle, Refused, Restart
+from shoal.port.returned import Infos, Returned
 from shoal.port.values import Const, Obj, Value, as_float, literal
 from shoal.port.variants import VarL
 from shoal.port.watch import Watched
@@ -56,24 +56,19 @@ class Source:
     in_columns: bool
 
 
-def translate(watched: Watched, name: str) -> Source:
-    """The kernel of a watched environment; `Refused` where something stands in the way."""
-    decisions = Decisions()
+def translate(watched: Watched, name: str, room: int = 1) -> Source:
+    """The kernel of a watched environment, with lists `room` times as long as is likely.
+
+    `Refused` where something stands in the way.
+    """
+    decisions = Decisions(room=room)
     for _ in range(MOST_ATTEMPTS):
         try:
             return Writer(watched, decisions).source(name)
-        except Restart:
-            continue
-    raise Refused(
-        Obstacle(
-            inspect.getsourcefile(type(watched.env)) or "?",
-            0,
-            name,
-            "the class",
-            "does not settle on types for its variables",
-            "Give every variable and attribute one type.",
-        )
-    )
+        except Restart as restart:
+            refused = restart.refused
+    file = inspect.getsourcefile(type(watched.env)) or "?"
+    raise refused or Refused(Obstacle(file, 1, name, "what step returns", UNSETTLED.reason, UNSETTLED.instead))
 
 
 class Writer(Returned):
@@ -82,7 +77,9 @@ class Writer(Returned):
     def __init__(self, watched: Watched, decisions: Decisions) -> None:
         super().__init__(decisions)
         self.watched = watched
-        self.layout = self._settled(watched.layout, "")
+        layout = self._settled(watched.layout, "")
+        assert isinstance(layout, ObjL)
+        self.layout: ObjL = layout
         self.helpers = list(_helpers(self.layout))
         self.rebound = _Rebound(watched.env, self.helpers)
         self.reached: dict[str, None] = {}
@@ -93,31 +90,33 @@ class Writer(Returned):
         self.columns: dict[str, tuple[np.dtype, tuple[int, ...]]] = {}
         self.loops = []
 
-    def _settled(self, layout: Any, name: str) -> Any:
-        """The layout of an attribute after what attempts have found out."""
-        decided = self.decisions.layouts.get(("attribute", name))
-        layout = decided if decided is not None else layout
+    def _settled(self, layout: Layout, name: str, decided: bool = False) -> Layout:
+        """The layout of an attribute after what attempts have found out; `decided` if it is part of such a layout."""
+        known = self.decisions.layouts.get(("attribute", name))
+        return self._arranged(layout if known is None else known, name, decided or known is not None)
+
+    def _arranged(self, layout: Layout, name: str, decided: bool) -> Layout:
+        """A layout with its parts settled."""
         if isinstance(layout, ObjL):
             stem = f"{name}_" if name else ""
-            return ObjL(
-                {a: self._settled(item, stem + tidy(a)) for a, item in layout.attributes.items()}, layout.example
-            )
+            held = {a: self._settled(i, stem + tidy(a), decided) for a, i in layout.attributes.items()}
+            return ObjL(held, layout.example)
         if isinstance(layout, ArrL):
             return replace(layout, memory=layout.memory or name in self.decisions.columns_in_memory)
         if isinstance(layout, MaybeL):
-            return MaybeL(self._settled(layout.inner, name))
+            return MaybeL(self._arranged(layout.inner, name, decided))
         if isinstance(layout, SeqL):
-            return replace(
-                layout, items=tuple(self._settled(item, f"{name}_{k}") for k, item in enumerate(layout.items))
-            )
+            parts = tuple(self._settled(item, f"{name}_{k}", decided) for k, item in enumerate(layout.items))
+            return replace(layout, items=parts)
         if isinstance(layout, DictL):
-            return DictL(tuple((key, self._settled(item, f"{name}_{k}")) for k, (key, item) in enumerate(layout.items)))
+            items = enumerate(layout.items)
+            return DictL(tuple((key, self._settled(item, f"{name}_{k}", decided)) for k, (key, item) in items))
         if isinstance(layout, VarL):
-            return VarL(tuple(self._settled(option, name) for option in layout.options))
+            return VarL(tuple(self._arranged(option, name, decided) for option in layout.options))
         if isinstance(layout, ListL):
             item = self.decisions.layouts.get(("items", name), layout.item)
-            grows = decided is None and not (layout.fixed or layout.drops)
-            return replace(layout, item=item, cap=max(4 * layout.cap, 16) if grows else layout.cap)
+            grows = not (decided or layout.fixed or layout.drops)
+            return replace(layout, item=item, cap=self.decisions.most_items(layout.cap) if grows else layout.cap)
         return layout
 
     # ------------------------------------------------------------------ the functions
@@ -143,18 +142,18 @@ class Writer(Returned):
             all(not shape for _, shape in self.columns.values()),
         )  # fmt: skip
 
-    def function(self, name: str, env: Obj, once: Any) -> tuple[list[str], Any]:
+    def function(self, name: str, env: Obj, once: Callable[[Obj], Infos]) -> tuple[list[str], Infos]:
         """The lines of `reset` or `step`: one version for each combination of types that attributes can have."""
-        self.lines, self.depth = [], 0
-        changing = [f"s.{tidy(a)}" for a, item in self.layout.attributes.items() if isinstance(item, VarL)]
+        self.lines, self.depth, self._computed = [], 0, {}
+        changing = {f"s.{tidy(a)}": item for a, item in self.layout.attributes.items() if isinstance(item, VarL)}
         if not changing or name == "reset":
             self.variants = {}
             info = once(env)
             return self.lines, info
-        base, info = changing[0], None
         if len(changing) > 1:
             raise Cannot("several attributes change their types", "Give each attribute one type.")
-        count = len(self.layout.attributes[self._name_of(base)].options)
+        ((base, item),) = changing.items()
+        count = len(item.options)
         for k in range(count):
             self.variants = {base: k}
             with self.block(dynamic=False) as lines:
@@ -163,9 +162,6 @@ class Writer(Returned):
                 f"if {base}_is == {k}:" if k < count - 1 else f"else:  # {base}_is == {k}", lines
             ) if count > 1 else self.lines.extend(lines)
         return self.lines, info
-
-    def _name_of(self, base: str) -> str:
-        return next(a for a in self.layout.attributes if f"s.{tidy(a)}" == base)
 
     def enter_method(self, name: str, env: Obj, arguments: list[Value], named: dict[str, Value]) -> Value:
         cls = type(self.watched.env)
@@ -187,23 +183,23 @@ class Writer(Returned):
                 )
             ) from None
 
-    def reset_once(self, env: Obj) -> Any:
+    def reset_once(self, env: Obj) -> Infos:
         parameters = inspect.signature(type(self.watched.env).reset).parameters
         named: dict[str, Value] = {k: Const(None) for k in ("seed", "options") if k in parameters}
         result = self.enter_method("reset", env, [], named)
         return self.guarded("reset", lambda: self.finish_reset(result))
 
-    def finish_reset(self, result: Value) -> Any:
+    def finish_reset(self, result: Value) -> Infos:
         obs, info = self.items(result, 2)
         self.write_obs(self.watched.env.observation_space, "obs", obs)
         return self.keep_info(info)
 
-    def step_once(self, env: Obj) -> Any:
+    def step_once(self, env: Obj) -> Infos:
         action = self.action(self.watched.env.action_space, "action")
         result = self.enter_method("step", env, [action], {})
         return self.guarded("step", lambda: self.finish_step(result))
 
-    def finish_step(self, result: Value) -> Any:
+    def finish_step(self, result: Value) -> Infos:
         obs, reward, terminated, truncated, info = self.items(result, 5)
         self.write_obs(self.watched.env.observation_space, "obs", obs)
         kept = self.keep_info(info)
@@ -220,7 +216,7 @@ class Writer(Returned):
         self.emit(f"return {reward_text}, {texts[0]}, {texts[1]}")
         return kept
 
-    def guarded(self, name: str, action: Any) -> Any:
+    def guarded(self, name: str, action: Callable[[], Infos]) -> Infos:
         try:
             return action()
         except Cannot as cannot:
@@ -280,7 +276,7 @@ class Writer(Returned):
 
     # ------------------------------------------------------------------ the text
 
-    def module(self, name: str, reset: list[str], step: list[str], observe: list[str], infos: dict[str, Any]) -> str:
+    def module(self, name: str, reset: list[str], step: list[str], observe: list[str], infos: Columns) -> str:
         env = self.watched.env
         columns = dict(self.columns)
         for stream in self.streams:
