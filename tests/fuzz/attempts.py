@@ -111,9 +111,13 @@ def attempt(reader: Reader, folder: Path, rng: Random, depth: Depth = Depth()) -
     return result
 
 
+_OF_THIS_TEST = "Exception ignored in audit hook:\nTraceback"
+"""Deep recursion leaves no room for `_hear` below."""
+
+
 def _complaints(result: Attempt, reader: Reader, out: str) -> list[str]:
     complaints = []
-    if "Traceback" in result.said + out:
+    if "Traceback" in (result.said + out).replace(_OF_THIS_TEST, ""):
         complaints.append(f"a traceback was printed: {result.said[-300:]}")
     if result.code not in (0, None):
         sentence = result.said.strip().splitlines()[-1] if result.said.strip() else ""

@@ -60,6 +60,9 @@ def wrong_mask(shape: Sequence[int], wanted: Sequence[int]) -> ConfigError:
 def take_over(mine: dict[str, Tensor], given: dict[str, Tensor]) -> None:
     """Copy the given tensors into those of the same names; `ConfigError` if they do not match."""
     check_same_tensors(mine, given)
+    for name, tensor in given.items():
+        if tensor.is_floating_point() and not tensor.isfinite().all():
+            raise ConfigError(f"The saved tensor {name!r} holds NaN or infinity. Use an earlier checkpoint.")
     with torch.no_grad():
         for name, tensor in mine.items():
             tensor.copy_(given[name])

@@ -119,6 +119,7 @@ class PPOConfig:
         _check(self, "lie between 0 and 1", "gamma", "gae_lambda")
         _check(self, "be above 0", "lr", "clip", "max_grad_norm")
         _check_network(self.network)
+        check_hidden(self.hidden, self.activation)
 
     def check_batch(self, num_envs: int) -> None:
         """`ConfigError` unless the minibatches divide a rollout of `num_envs` lanes."""
@@ -198,6 +199,7 @@ class OffPolicyConfig:
         _check(self, "be above 0", "lr", "updates_per_step", "reward_scale")
         _check(self, "be at least 0", "warmup", "random_shift")
         _check_network(self.network)
+        check_hidden(self.hidden, "relu")
         for field in ("batch_size", "n_step"):
             if getattr(self, field) > self.replay_capacity:
                 raise ConfigError(

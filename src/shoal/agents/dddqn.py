@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 from shoal.agents.adam import FlatAdam, flatten_parameters
 from shoal.agents.agent import Act, Mask
-from shoal.agents.config import DDDQNConfig, check_hidden, scheduled
+from shoal.agents.config import DDDQNConfig, scheduled
 from shoal.agents.fast.dddqn import FastDDDQN
 from shoal.agents.networks import compile_network, mask_logits, mask_tensor, own_weights
 from shoal.agents.offpolicy import OffPolicyAgent, Seen, together
@@ -51,7 +51,6 @@ class DDDQN(OffPolicyAgent):
             )
         self.dqn = config = config or DDDQNConfig()
         super().__init__(observation_space, config, network, device, seed)
-        check_hidden(config.hidden, "relu")
         self.start = int(action_space.start)
         self._make_replay(int(action_space.n))
         with own_weights(self.generator):

@@ -20,7 +20,7 @@ from shoal.agents.adam import FlatAdam
 from shoal.agents.advantage import gae
 from shoal.agents.agent import Act, Mask
 from shoal.agents.checks import check_device, check_parts, raise_not_finite, take_over
-from shoal.agents.config import PPOConfig, check_hidden, scheduled
+from shoal.agents.config import PPOConfig, scheduled
 from shoal.agents.encoders import make_encoder
 from shoal.agents.fast.ppo import FastPPO, fast_ppo
 from shoal.agents.networks import (
@@ -102,7 +102,6 @@ class PPO:
 
     def _standard_network(self, observation_space: gym.Space) -> nn.Module:
         config = self.config
-        check_hidden(config.hidden, config.activation)
         with own_weights(self.generator):
             encoder = make_encoder(observation_space, config.network, config.hidden, config.activation)
             if config.memory != "none":

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from shoal.agents.adam import FlatAdam, flatten_parameters
 from shoal.agents.agent import Act, Mask
-from shoal.agents.config import SACConfig, check_hidden, scheduled
+from shoal.agents.config import SACConfig, scheduled
 from shoal.agents.fast.sac import FastSAC
 from shoal.agents.networks import compile_network, mask_tensor, own_weights
 from shoal.agents.offpolicy import OffPolicyAgent, Seen, together
@@ -51,7 +51,6 @@ class SAC(OffPolicyAgent):
     ) -> None:
         self.sac = config = config or SACConfig()
         super().__init__(observation_space, config, network, device, seed)
-        check_hidden(config.hidden, "relu")
         self.policy = policy = policy_for(action_space, config.noise, config.pessimism)
         self.raw_shape, self.raw_dtype, self.state_size = policy.raw_shape, policy.raw_dtype, policy.state_size
         self._make_replay(policy.num_choices, keep_masks=policy.num_choices > 0)

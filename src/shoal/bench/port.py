@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shoal.bench.contender import Contender, Work
-from shoal.bench.report import make_console, print_result, write_result
-from shoal.bench.rounds import run_works
+from shoal.bench.report import measure
 from shoal.errors import ConfigError, unknown_name
 from shoal.training.lab import Verb
 
@@ -62,14 +61,8 @@ def work_of(env: str, lanes: int) -> Work:
 
 def run(args: PortArgs) -> int:
     """The command."""
-    console = make_console()
-    with console.status("starting") as status:
-        result = run_works(
-            "port", [work_of(env, args.lanes) for env in args.envs], rounds=args.rounds, seconds=args.seconds,
-            pythons={}, on_progress=lambda text: status.update(text),
-        )  # fmt: skip
-    print_result(result, console)
-    write_result(result, args.out)
+    works = [work_of(env, args.lanes) for env in args.envs]
+    measure("port", works, rounds=args.rounds, seconds=args.seconds, out=args.out)
     return 0
 
 

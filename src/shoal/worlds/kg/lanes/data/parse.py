@@ -20,6 +20,9 @@ T = TypeVar("T")
 _ATOM = re.compile(r"([^(]*)\(([^,]*),([^,]*)\)\s*\.?")
 _BODY_ATOM = re.compile(r"([^(),]*)\(([^(),]*),([^(),]*)\)\s*(,|$)\s*")
 
+LARGEST = 2**31 - 1
+"""Depths and other numbers of files are kept in 32 bits."""
+
 
 class Rule(NamedTuple):
     """A Horn rule. Variables are numbered from 0 by first appearance, head first."""
@@ -152,9 +155,12 @@ def read_annotated(path: Path, num_values: int) -> list[tuple[Atom, list[float]]
 
 def _number(text: str, what: str = "") -> float:
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
         raise ParseError(f"{what}{text!r} is not a number") from None
+    if not abs(number) <= LARGEST:
+        raise ParseError(f"{what}{text} is not a number up to {LARGEST}")
+    return number
 
 
 class Domains(NamedTuple):
