@@ -129,7 +129,22 @@ class WalksObjects(Plain):
         return 0.01 * self.head.length()
 
 
+class UsesRemovedItem(Plain):
+    def reset(self, *, seed=None, options=None):
+        self.items = [[k, 2 * k + 1] for k in range(5)]
+        return super().reset(seed=seed)
+
+    def change(self, action):
+        for item in self.items:
+            if item[0] == action and len(self.items) > 2:
+                self.items.remove(item)
+                item[1] = 100
+                break
+        return 0.1 * self.items[0][1]
+
+
 CASES = [
+    (UsesRemovedItem, "an item of a list whose items have moved since", "use it before"),
     (Urls, "calls urllib", "Compute it once in __init__"),
     (Sockets, "calls urllib", "Compute it once in __init__"),
     (ChangesShape, "shape", "one shape"),

@@ -55,6 +55,7 @@ class Frame:
     early: dict[str, None] = field(default_factory=dict)
     """Lines that give variables a value before the function begins."""
     outer: Frame | None = None
+    caller: Frame | None = None
     layout: Any = None
 
 

@@ -9,7 +9,7 @@ from collections.abc import ItemsView, KeysView, ValuesView
 import numpy as np
 
 from shoal.port.expressions import text_of
-from shoal.port.frames import Walk, as_walk
+from shoal.port.frames import Frame, Walk, as_walk
 from shoal.port.joining import join, join_all, layout_of
 from shoal.port.layouts import Layout, ListL, SeqL
 from shoal.port.python_calls import PythonCalls
@@ -26,10 +26,13 @@ from shoal.port.values import (
     Maybe,
     Mem,
     Num,
+    Obj,
     Opaque,
     Seq,
     Value,
 )
+
+MOVED = "is an item of a list whose items have moved since: use it before something is removed or inserted"
 
 
 def in_memory(layout: Layout) -> Layout:
@@ -224,6 +227,7 @@ class ListCalls(PythonCalls):
 
     def list_clear(self, owner: Lst) -> Value:
         self.must_grow(owner)
+        self.forget_items(owner)
         self.emit(f"{owner.length} = 0")
         return Const(None)
 
@@ -273,6 +277,7 @@ class ListCalls(PythonCalls):
             back = self.temporary(f"{owner.length} - 1 - {k}")
             self.write(owner.layout, owner.base, self.item(owner, back), (*owner.prefix, f"{back} + 1"))
         self.emit_block(f"for {k} in range({owner.length} - {at}):", lines)
+        self.forget_items(owner)
         self.write(owner.layout, owner.base, value, (*owner.prefix, at))
         self.emit(f"{owner.length} = {owner.length} + 1")
 
@@ -281,6 +286,16 @@ class ListCalls(PythonCalls):
         with self.block() as lines:
             self.write(owner.layout, owner.base, self.item(owner, f"{k} + {by}"), (*owner.prefix, k))
         self.emit_block(f"for {k} in {span}:", lines)
+        self.forget_items(owner)
+
+    def forget_items(self, owner: Lst) -> None:
+        """Names that stand for items of a list would mean others, now that its items have moved."""
+        frame: Frame | None = self.frame
+        while frame is not None:
+            for name, value in frame.names.items():
+                if is_item_of(value, owner):
+                    frame.names[name] = Opaque(MOVED)
+            frame = frame.caller
 
     def list_remove(self, owner: Lst, value: Value) -> Value:
         self.list_pop(owner, self.index_of(owner, value))
@@ -373,3 +388,12 @@ class ListCalls(PythonCalls):
                 [Walk(walk.count, walk.cap, lambda at: self.compare(ast.Eq(), walk.item(at), held))], {}
             )
         return self.builtin_sum([Seq([self.compare(ast.Eq(), item, held) for item in self.items(owner)])], {})
+
+
+def is_item_of(value: Value, owner: Lst) -> bool:
+    """Whether `value` is something that can change, at home in the items of a list."""
+    if isinstance(value, Seq):
+        return value.is_list and any(isinstance(part, Num) and owner.base in part.expr for part in value.items)
+    if isinstance(value, Cells):
+        return not value.owned and any(owner.base in expr for expr in value.exprs)
+    return isinstance(value, Obj | Mem | Lst) and value.base != owner.base and value.base.startswith(owner.base)

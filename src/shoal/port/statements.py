@@ -51,7 +51,7 @@ class Statements(Storing):
     def run(self, frame: Frame) -> Value:
         """The value that a call returns."""
         outer, outer_loops, outer_site = getattr(self, "frame", None), getattr(self, "loops", []), self.site
-        frame.entry_depth = self.depth
+        frame.entry_depth, frame.caller = self.depth, outer
         self.frame, self.loops = frame, []
         body = list(frame.node.body)
         returns = [node for node in ast.walk(frame.node) if isinstance(node, ast.Return)]

@@ -23,6 +23,7 @@ from shoal.port.values import (
     Mem,
     Num,
     Obj,
+    Opaque,
     Seq,
     Value,
     as_float,
@@ -324,8 +325,10 @@ class Storing(Code):
         if isinstance(value, Const):
             text = repr(value.value)
             return text if len(text) < 60 else f"a {type(value.value).__name__}"
+        if isinstance(value, Opaque):
+            return f"what {value.why}"
         words = {
             "Num": "a number", "Seq": "a tuple or list", "Cells": "an array", "Mem": "an array", "Lst": "a list",
-            "DictV": "a dict", "Obj": "an object", "Generator": "a random generator", "Opaque": "not translated",
+            "DictV": "a dict", "Obj": "an object", "Generator": "a random generator",
         }  # fmt: skip
         return words.get(type(value).__name__, type(value).__name__)
