@@ -25,4 +25,6 @@ def padded(rows: np.ndarray) -> np.ndarray:
 
 def times(rows: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """rows [N, D] times weight [D, H], N a multiple of a block: every block is a product of the same shape."""
+    if len(rows) == _BLOCK:
+        return rows @ weight
     return (rows.reshape(-1, _BLOCK, rows.shape[1]) @ weight).reshape(len(rows), weight.shape[1])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,7 +83,7 @@ class FrozenPolicy:
             array = np.asarray(getattr(self, name))
             setattr(self, name, array if array.dtype == np.float64 and array.ndim else array.astype(np.float32))
 
-    @property
+    @cached_property
     def num_features(self) -> int:
         """Numbers per observation."""
         inputs = (self.cell or self.layers)[0] if len(self.layers) == 1 else self.layers[0]
@@ -128,7 +129,9 @@ class FrozenPolicy:
     def _through(self, x: np.ndarray, layers: Sequence[Layer]) -> np.ndarray:
         activate = _ACTIVATIONS[self.activation]
         for weight, bias in layers:
-            x = activate(times(x, weight) + bias)
+            x = times(x, weight)
+            x += bias
+            x = activate(x)
         return x
 
     def _look(self, rows: np.ndarray) -> np.ndarray:
