@@ -321,9 +321,7 @@ class ActorCritic(nn.Module):
 
     state_size = 0
 
-    def __init__(
-        self, space: gym.Space, head: Head, hidden: Sequence[int] = (64, 64), activation: str = "tanh"
-    ) -> None:
+    def __init__(self, space: gym.Space, head: Head, hidden: Sequence[int], activation: str = "tanh") -> None:
         super().__init__()
         self.flatten = FlattenObs(space)
         if not hidden:

@@ -32,7 +32,7 @@ CARTPOLE: Lab = Lab(
             "the same from a replay memory",
             {
                 "num_envs": 8,
-                "total_steps": 60_000,
+                "total_steps": 120_000,
                 "eval_every": 20_000,
                 "algo": {
                     "num_steps": 16,
@@ -40,8 +40,10 @@ CARTPOLE: Lab = Lab(
                     "warmup": 1_000,
                     "batch_size": 128,
                     "replay_capacity": 100_000,
-                    "lr": 2e-3,
+                    "lr": 1e-3,
                     "lr_final": 0.0,
+                    "gamma": 0.97,
+                    "reward_scale": 0.1,
                     "n_step": 3,
                     "target_every": 200,
                     "hidden": (64, 64),
