@@ -167,7 +167,7 @@ def test_other_networks_stay_plain():
 
     config = PPOConfig()
     agent = PPO(BOX, gym.spaces.Discrete(2), config)
-    mine = PPO(BOX, gym.spaces.Discrete(2), config, network=Mine(BOX, agent.head))
+    mine = PPO(BOX, gym.spaces.Discrete(2), config, network=Mine(BOX, agent.head, config.hidden))
     odd = PPO(BOX, gym.spaces.Discrete(2), PPOConfig(hidden=(50, 50)))
     assert agent.fast is not None
     assert mine.fast is None
