@@ -282,7 +282,11 @@ class FrozenPolicy:
             raise ValueError(f"some of its weights are not numbers of at most {_LARGEST_WEIGHT:g}")
         if self.table is not None and (self.table.ndim != 2 or len(self.table) < self.layers[-1][0].shape[1]):
             raise ValueError("its table of actions has fewer rows than there are choices")
-        self(np.zeros((1, self.num_features), np.float32))  # a `ValueError` where shapes do not fit
+        if not all(np.isfinite(array).all() for array in (self.mean, self.scale)):
+            raise ValueError("its mean or scale holds NaN or infinity")
+        action = self(np.zeros((1, self.num_features), np.float32))  # a `ValueError` where shapes do not fit
+        if not np.isfinite(action).all():
+            raise ValueError("its actions are not finite")
 
 
 def stored_policies(folder: Path) -> dict[str, Path]:
