@@ -20,14 +20,14 @@ PRESETS = {
     "ppo": Preset(
         "in one seat, against the bots that look ahead",
         {
-            "num_envs": 256, "total_steps": 10_000_000, "eval_every": 2_500_000, "eval_episodes": 100,
+            "num_envs": 256, "total_steps": 18_000_000, "eval_every": 2_500_000, "eval_episodes": 100,
             "checkpoint_every": 250_000,
             "extra": {
-                "seats": "versus", "opponents": ("depth4=3", "depth2=3", "depth6", "random", "one-ply=0.5"),
+                "seats": "versus", "opponents": ("depth2=4", "depth4=3", "depth6", "random=1.5", "one-ply=0.5"),
                 "eval_against": ("random", "depth2", "depth4"),
             },
             "algo": {
-                "num_steps": 64, "minibatches": 8, "epochs": 2, "lr": 7e-4, "lr_final": 3e-5, "gae_lambda": 0.9,
+                "num_steps": 64, "minibatches": 8, "epochs": 2, "lr": 7e-4, "lr_final": 2e-5, "gae_lambda": 0.9,
                 "entropy": 0.01, "entropy_final": 0.002, "hidden": (256, 256), "activation": "relu",
                 "normalise_obs": False, "normalise_reward": False,
             },
