@@ -8,7 +8,8 @@ import pytest
 from shoal.cli import main
 from shoal.errors import ConfigError, RunError
 from shoal.experiments.compare import compare, config_differences
-from shoal.experiments.sources import EVALUATION, RETURN, read_source, running_mean
+from shoal.experiments.sources import read_source, running_mean
+from shoal.training.metrics import EVALUATED, RETURN
 from tests.experiments.fake import experiment
 
 RNG = np.random.default_rng(0)
@@ -36,7 +37,7 @@ def test_the_better_one_is_named_with_its_interval_and_the_settings_that_differ(
 def test_seeds_that_both_have_are_paired(tmp_path):
     luck = RNG.normal(0, 30, 12)
     both = compare(sources(experiment(tmp_path, "a", GOOD + luck), experiment(tmp_path, "b", POOR + luck)))
-    assert both.metric == EVALUATION
+    assert both.metric == EVALUATED
     assert both.pairs[0].paired
     assert both.pairs[0].gap.low > 30  # the luck of a seed is in both
     assert config_differences(both.sources) == []

@@ -129,7 +129,21 @@ class Repeated(Small):
         return [padded[0], padded[3], sum(recent), sum(tail)]
 
 
-@pytest.mark.parametrize("cls", [CopiesOfLists, FirstInLoops, Masks, Objects, Repeated])
+class TwoLists(Small):
+    """An item of one list stays what it is when another, of a like name, loses one."""
+
+    def begin(self):
+        self.cars, self.cars_left = [[k, k + 1] for k in range(5)], [[k, 2 * k] for k in range(4)]
+
+    def change(self, action):
+        other = self.cars_left[action]
+        if len(self.cars) > 3:
+            self.cars.pop(action)
+        other[1] += 1
+        return [len(self.cars), other[1], self.cars[0][1], self.cars_left[0][1]]
+
+
+@pytest.mark.parametrize("cls", [CopiesOfLists, FirstInLoops, Masks, Objects, Repeated, TwoLists])
 def test_the_construct_means_what_python_means(cls, proven):
     _, proof = proven(cls, steps=12)
     assert proof.steps == 192

@@ -143,7 +143,30 @@ class UsesRemovedItem(Plain):
         return 0.1 * self.items[0][1]
 
 
+class Enemy:
+    def __init__(self, x):
+        self.x, self.health = x, 2
+
+
+class UsesRemovedObject(Plain):
+    def reset(self, *, seed=None, options=None):
+        self.enemies = [Enemy(k) for k in range(5)]
+        return super().reset(seed=seed)
+
+    def change(self, action):
+        for enemy in self.enemies:
+            if enemy.x == action and len(self.enemies) > 2:
+                self.kill(enemy)
+                enemy.health = 0
+                break
+        return 0.1 * self.enemies[0].health
+
+    def kill(self, enemy):
+        self.enemies.remove(enemy)
+
+
 CASES = [
+    (UsesRemovedObject, "an item of a list whose items have moved since", "use it before"),
     (UsesRemovedItem, "an item of a list whose items have moved since", "use it before"),
     (Urls, "calls urllib", "Compute it once in __init__"),
     (Sockets, "calls urllib", "Compute it once in __init__"),

@@ -36,7 +36,7 @@ from shoal.training.checkpoint import Checkpoints
 from shoal.training.display import Display
 from shoal.training.interrupt import INTERRUPTED
 from shoal.training.lab import Headline
-from shoal.training.metrics import Row, read_rows
+from shoal.training.metrics import RETURN, Row, read_rows
 from shoal.training.settings import config_from
 
 Send = Callable[[Values], None]
@@ -157,7 +157,7 @@ def outcome_of(run: Path, reason: str, total_steps: int) -> Outcome:
     """How a run ended, from what its folder holds."""
     rows, evaluations = read_rows(run / "metrics.jsonl"), read_rows(run / "evaluations.jsonl")
     last: dict[str, Any] = rows[-1] if rows else {"step": 0, "time/time_elapsed": 0.0}
-    score = evaluations[-1]["mean"] if evaluations else last.get("rollout/ep_rew_mean")
+    score = evaluations[-1]["mean"] if evaluations else last.get(RETURN)
     return Outcome(reason, last["step"], total_steps, score, last["time/time_elapsed"])
 
 

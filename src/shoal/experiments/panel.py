@@ -12,7 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 
 from shoal.training.display import LINE_SECONDS, PANEL_SECONDS, duration
-from shoal.training.metrics import Row
+from shoal.training.metrics import EVALUATED, RETURN, Row
 
 STOPPING = "Every run finishes its iteration, then saves. Ctrl-C again stops at once."
 MOST_ROWS = 24
@@ -111,5 +111,5 @@ class Progress:
 
 def _number(row: Row) -> str:
     """The latest return: of an evaluation if there was one."""
-    value = row.get("eval/mean_reward", row.get("rollout/ep_rew_mean"))
+    value = row.get(EVALUATED, row.get(RETURN))
     return "" if value is None else f"{value:.4g}"

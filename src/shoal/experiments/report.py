@@ -10,7 +10,7 @@ import numpy as np
 
 from shoal.errors import RunError
 from shoal.experiments.folder import Experiment, Outcome
-from shoal.experiments.sources import EVALUATION, RETURN, SECONDS, Curve, RunData, Source, on_grid, read_source
+from shoal.experiments.sources import SECONDS, Curve, RunData, Source, on_grid, read_source
 from shoal.experiments.statistics import ENOUGH, curve_interval, interval
 from shoal.report import sections as build
 from shoal.report.page import render_page
@@ -18,7 +18,7 @@ from shoal.report.replay import Replay, replay_section
 from shoal.report.sections import Block, Section
 from shoal.training.files import explained, read_json, replace_file
 from shoal.training.interrupt import INTERRUPTED
-from shoal.training.metrics import Row
+from shoal.training.metrics import EVALUATED, RETURN, Row
 from shoal.training.run import read_headlines
 
 MILESTONES = (0.5, 0.75, 0.9)
@@ -87,10 +87,10 @@ def interval_curve(name: str, curves: list[Curve], color: int = 0) -> list[Block
 
 def _curves(source: Source, own: list[str]) -> Section:
     """Evaluation and training return, and what the world counts."""
-    keys = [key for key in dict.fromkeys([EVALUATION, RETURN, *own]) if source.has(key)]
+    keys = [key for key in dict.fromkeys([EVALUATED, RETURN, *own]) if source.has(key)]
     several = [key for key in keys if min(len(x) for x, _ in source.curves(key)) > 1]
     blocks = [
-        build.lines(key, interval_curve("interquartile mean", source.curves(key), color=2 * (key == EVALUATION)))
+        build.lines(key, interval_curve("interquartile mean", source.curves(key), color=2 * (key == EVALUATED)))
         for key in several
     ]
     for block in blocks[2:]:
@@ -117,7 +117,7 @@ def _spread(outcomes: dict[int, Outcome]) -> Section:
 
 def _milestones(source: Source) -> Section:
     """How many steps and seconds it takes to come how far."""
-    metric = RETURN if source.has(RETURN) else EVALUATION
+    metric = RETURN if source.has(RETURN) else EVALUATED
     if not source.has(metric):
         return Section("Steps and time to a return", [])
     x, values = on_grid(source.curves(metric))

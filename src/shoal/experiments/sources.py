@@ -29,12 +29,11 @@ from shoal.experiments.folder import Experiment, is_experiment, open_experiment
 from shoal.options import Values
 from shoal.training.files import explained, read_json
 from shoal.training.interrupt import INTERRUPTED
-from shoal.training.metrics import read_rows
+from shoal.training.metrics import EVALUATED, RETURN, read_rows
 from shoal.training.run import find_run
 
 Curve = tuple[np.ndarray, np.ndarray]
 """Environment steps [T] and values [T]."""
-RETURN, EVALUATION = "rollout/ep_rew_mean", "eval/mean_reward"
 SECONDS = "time/time_elapsed"
 WINDOW = 100  # episodes of a running mean, as Stable-Baselines3 and our own monitor have it
 NAMES = {
@@ -45,7 +44,7 @@ NAMES = {
         "ray/tune/episode_reward_mean",
         "episode_reward_mean",
     ),
-    EVALUATION: (
+    EVALUATED: (
         "ray/tune/evaluation/env_runners/episode_return_mean",
         "evaluation/env_runners/episode_return_mean",
         "ray/tune/evaluation/episode_reward_mean",
@@ -129,7 +128,7 @@ def read_source(path: str | Path) -> Source:
 
 def default_metric(sources: list[Source]) -> str:
     """The evaluation where all have one, otherwise the return of the latest episodes of training."""
-    return EVALUATION if all(source.has(EVALUATION) for source in sources) else RETURN
+    return EVALUATED if all(source.has(EVALUATED) for source in sources) else RETURN
 
 
 def _that_count(experiment: Experiment) -> list[int]:

@@ -5,6 +5,7 @@ A layout knows its fields, how to read them as a value, and how an attribute of 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -45,20 +46,20 @@ Exported = dict[str, ArrayLike]
 """The contents of columns, by name."""
 
 
-class Layout:
+class Layout(ABC):
     """How one value is stored."""
 
+    @abstractmethod
     def columns(self, name: str, dims: tuple[int, ...] = ()) -> Columns:
         """The columns that such a value has under this name, with further axes in front inside lists."""
-        raise NotImplementedError
 
+    @abstractmethod
     def read(self, name: str, index: Index = ()) -> Value:
         """The value that the columns hold."""
-        raise NotImplementedError
 
+    @abstractmethod
     def export(self, x: object, name: str) -> Exported:
         """What the columns hold for a value of the original."""
-        raise NotImplementedError
 
 
 def spot(name: str, index: Index) -> str:

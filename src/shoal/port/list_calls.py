@@ -391,9 +391,17 @@ class ListCalls(PythonCalls):
 
 
 def is_item_of(value: Value, owner: Lst) -> bool:
-    """Whether `value` is something that can change, at home in the items of a list."""
-    if isinstance(value, Seq):
-        return value.is_list and any(isinstance(part, Num) and owner.base in part.expr for part in value.items)
-    if isinstance(value, Cells):
-        return not value.owned and any(owner.base in expr for expr in value.exprs)
-    return isinstance(value, Obj | Mem | Lst) and value.base != owner.base and value.base.startswith(owner.base)
+    """Whether `value` is something that can change, at home in the columns of a list's items."""
+    columns = owner.layout.columns(owner.base).keys()
+    if isinstance(value, Obj):
+        return bool(value.index) and not columns.isdisjoint(value.layout.columns(value.base))
+    if isinstance(value, Lst):
+        return value.prefix != owner.prefix and not columns.isdisjoint(value.layout.columns(value.base))
+    if isinstance(value, Mem):
+        return value.base in columns
+    places: list[str] = []
+    if isinstance(value, Seq) and value.is_list:
+        places = [part.expr for part in value.items if isinstance(part, Num)]
+    elif isinstance(value, Cells) and not value.owned:
+        places = value.exprs
+    return any(place.partition("[")[0] in columns for place in places)

@@ -16,10 +16,10 @@ from shoal.report.replay import read_replay, replay_section
 from shoal.report.sections import Section, load_sections
 from shoal.training.files import explained, read_table, replace_file
 from shoal.training.lab import Headline
-from shoal.training.metrics import CPU_CORES, PHASES, Row, numbers, read_evaluations, read_rows
+from shoal.training.metrics import CPU_CORES, PHASES, RETURN, Row, numbers, read_evaluations, read_rows
 from shoal.training.run import read_headlines
 
-HEADLINE = ("rollout/ep_rew_mean", "rollout/ep_len_mean")
+HEADLINE = (RETURN, "rollout/ep_len_mean")
 PHASE_COLORS = (0, 6, 1, 3, 7)
 MAX_REPLAYS = 5
 
@@ -63,7 +63,7 @@ def _overview(rows: list[Row], evaluations: list[Row], headlines: list[Headline]
     items += [(h.label, format(latest[h.key], h.form)) for h in headlines if h.key in latest]
     if evaluations:
         items.append(("evaluation return, latest", evaluations[-1]["mean"]))
-    named = {"rollout/ep_rew_mean": "training return, last 100", "rollout/episodes": "episodes"}
+    named = {RETURN: "training return, last 100", "rollout/episodes": "episodes"}
     items += [(label, last[key]) for key, label in named.items() if key in last]
     if "time/time_elapsed" in last:
         items.append(("training time", _duration(last["time/time_elapsed"])))

@@ -30,7 +30,7 @@ from shoal.training.hooks import Hooks
 from shoal.training.interrupt import INTERRUPTED, Interruptible, Stopped
 from shoal.training.lab import lab_of
 from shoal.training.loop import Loop
-from shoal.training.metrics import read_evaluations
+from shoal.training.metrics import RETURN, read_evaluations
 from shoal.training.opening import begin_from, make_agent, make_batch, make_hooks
 from shoal.training.replay_file import keep_replay_in
 from shoal.training.run import Run, create_run, resume_run
@@ -69,7 +69,7 @@ class TrainResult:
     @property
     def mean_reward(self) -> float | None:
         """The mean return of the last evaluation; of the latest episodes of training if there was none."""
-        return self.metrics.get("rollout/ep_rew_mean") if self.evaluation is None else self.evaluation["mean"]
+        return self.metrics.get(RETURN) if self.evaluation is None else self.evaluation["mean"]
 
 
 def carry_out(

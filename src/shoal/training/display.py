@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from shoal.training.lab import Headline
-from shoal.training.metrics import PHASES, Row
+from shoal.training.metrics import EVALUATED, PHASES, RETURN, Row
 
 PANEL_SECONDS = 0.25  # at most 4 Hz
 LINE_SECONDS = 2.0
@@ -126,9 +126,9 @@ class PanelDisplay(Display):
 
 
 RETURNS = (
-    ("return", "rollout/ep_rew_mean"),
+    ("return", RETURN),
     ("length", "rollout/ep_len_mean"),
-    ("evaluation", "eval/mean_reward"),
+    ("evaluation", EVALUATED),
 )
 
 

@@ -12,6 +12,7 @@ from shoal.errors import ConfigError
 from shoal.seeding import Seed, Stream
 from shoal.training.acting import Actor
 from shoal.training.interrupt import Stopped
+from shoal.training.metrics import EVALUATED
 from shoal.vector.batch import Batch, Drawn
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ class Evaluator:
             self.record(step, stopping)
         self.evaluated_at = step
         return {
-            "eval/mean_reward": summary["mean"],
+            EVALUATED: summary["mean"],
             "eval/mean_reward_low": summary["low"],
             "eval/mean_reward_high": summary["high"],
             "eval/mean_ep_length": summary["mean_length"],

@@ -26,15 +26,13 @@ from shoal.training.collect import collect
 from shoal.training.config import TrainConfig
 from shoal.training.hooks import Hooks
 from shoal.training.interrupt import Stopped
-from shoal.training.metrics import CPU_CORES
+from shoal.training.metrics import CPU_CORES, EVALUATED
 from shoal.training.replay_file import steps_between_checkpoints
 from shoal.trees import copy_tree, index_tree, named_leaves
 from shoal.vector.batch import Batch
 
 UNLOGGED = "unlogged"
 """Under this name a checkpoint keeps what was learned since the last row of metrics."""
-EVALUATED = "eval/mean_reward"
-"""The metric that an iteration has which was evaluated."""
 Tensors = dict[str, Any]  # numpy arrays and torch tensors by name, as a checkpoint keeps them
 
 

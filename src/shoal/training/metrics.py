@@ -77,8 +77,8 @@ class LogFile:
         return explained(f"{self.path} could not be written", "Make room or choose another --runs-dir.")
 
 
-RETURN = "rollout/ep_rew_mean"
-"""The name under which the mean return of recent episodes is logged."""
+RETURN, EVALUATED = "rollout/ep_rew_mean", "eval/mean_reward"
+"""What the mean return of recent episodes is logged as, and that of an evaluation."""
 
 
 class EpisodeWindow:

@@ -21,7 +21,7 @@ import numpy as np
 from shoal.errors import ConfigError, missing_extra
 from shoal.experiments.panel import Progress
 from shoal.experiments.processes import Crew, Event, Job, job
-from shoal.experiments.sources import RETURN, SECONDS, read_source
+from shoal.experiments.sources import SECONDS, read_source
 from shoal.experiments.statistics import iqm
 from shoal.experiments.tuning.folder import Search
 from shoal.experiments.tuning.space import nested
@@ -29,7 +29,7 @@ from shoal.options import Values
 from shoal.training.checkpoint import Checkpoints
 from shoal.training.files import read_json, replace_file
 from shoal.training.interrupt import INTERRUPTED
-from shoal.training.metrics import Row
+from shoal.training.metrics import RETURN, Row
 from shoal.training.settings import config_from, config_values, merge
 
 if TYPE_CHECKING:
