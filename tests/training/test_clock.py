@@ -23,3 +23,4 @@ def test_compiling_is_not_counted_as_what_it_was_for(tmp_path, monkeypatch):
     whole, compiled = time.perf_counter() - start, compiling_seconds() - before
     assert 0 < compiled < whole
     assert clock.seconds["learning"] <= whole - compiled
+    assert clock.seconds["compiling"] == compiled

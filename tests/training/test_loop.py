@@ -16,6 +16,7 @@ from shoal.options import Duration, fit
 from shoal.training.config import TrainConfig
 from shoal.training.hooks import Hooks
 from shoal.training.loop import Loop
+from shoal.training.metrics import PHASES
 from tests.toy import Walk
 from tests.training.in_memory import Memory, assert_resumes_exactly
 
@@ -97,8 +98,7 @@ def test_every_second_of_an_iteration_belongs_to_a_section():
     loop = make_loop()
     loop.train()
     seconds = {k: v for k, v in loop.last_metrics.items() if k.startswith("time/")}
-    sections = ("environment", "inference", "learning", "evaluation", "other")
-    assert set(seconds) == {f"time/{name}" for name in (*sections, "cpu_cores")}
+    assert set(seconds) == {f"time/{name}" for name in (*PHASES, "cpu_cores")}
     assert all(value >= 0 for value in seconds.values())
     assert sum(loop.clock.shares().values()) == pytest.approx(1.0)
 

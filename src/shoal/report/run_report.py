@@ -20,7 +20,7 @@ from shoal.training.metrics import CPU_CORES, PHASES, RETURN, Row, numbers, read
 from shoal.training.run import read_headlines
 
 HEADLINE = (RETURN, "rollout/ep_len_mean")
-PHASE_COLORS = (0, 6, 1, 3, 7)
+PHASE_COLORS = (0, 6, 1, 3, 2, 7)
 MAX_REPLAYS = 5
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from time import perf_counter, process_time
 
 from shoal.jit.cache import compiling_seconds
+from shoal.training.metrics import PHASES
 from shoal.vector.batch import Batch
 
-SECTIONS = ("environment", "inference", "learning", "evaluation")
+SECTIONS = PHASES[:-1]  # the last is what no section claims
 
 
 class CpuClock:
@@ -29,7 +30,7 @@ class CpuClock:
 
 
 class Clock:
-    """`with clock("learning"): ...` adds to that section, without what was compiled there. Sections do not nest."""
+    """`with clock("learning"): ...` adds to that section, but what was compiled in it to "compiling". They do not nest."""
 
     def __init__(self) -> None:
         self.seconds = dict.fromkeys(SECTIONS, 0.0)
@@ -47,6 +48,7 @@ class Clock:
     def __exit__(self, *exc: object) -> None:
         compiling = compiling_seconds() - self._compiled
         self.seconds[self._section] += perf_counter() - self._entered - compiling
+        self.seconds["compiling"] += compiling
 
     @property
     def elapsed(self) -> float:

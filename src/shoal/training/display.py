@@ -21,7 +21,7 @@ from shoal.training.metrics import EVALUATED, PHASES, RETURN, Row
 
 PANEL_SECONDS = 0.25  # at most 4 Hz
 LINE_SECONDS = 2.0
-PHASE_STYLES = ("blue", "cyan", "yellow", "magenta", "bright_black")
+PHASE_STYLES = ("blue", "cyan", "yellow", "magenta", "green", "bright_black")
 
 
 def make_display(title: str, total_steps: int, quiet: bool = False, headlines: Sequence[Headline] = ()) -> Display:
@@ -157,6 +157,8 @@ def _time_bar(row: Row, width: int = 60) -> list[Text]:
         return []
     bar, names = Text(), Text()
     for phase, part, style in zip(PHASES, seconds, PHASE_STYLES, strict=True):
+        if not part:
+            continue
         bar.append("█" * round(width * part / total), style)
         names.append("■ ", style).append(f"{phase} {part / total:.0%}   ", "dim")
     return [bar, names]

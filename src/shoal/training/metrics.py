@@ -27,7 +27,7 @@ from shoal.reading import is_number, parse_json, shortened
 from shoal.training.files import explained
 
 DETERMINISTIC_TIME = ("time/total_timesteps", "time/iterations")
-PHASES = ("environment", "inference", "learning", "evaluation", "other")
+PHASES = ("environment", "inference", "learning", "evaluation", "compiling", "other")
 """Where the time of an iteration goes; the loop logs `time/{phase}` in seconds."""
 
 CPU_CORES = "time/cpu_cores"
