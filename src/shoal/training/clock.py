@@ -30,7 +30,7 @@ class CpuClock:
 
 
 class Clock:
-    """`with clock("learning"): ...` adds to that section, but what was compiled in it to "compiling". They do not nest."""
+    """`with clock("learning"): ...` adds to that section, but what is compiled in it to "compiling". Do not nest them."""
 
     def __init__(self) -> None:
         self.seconds = dict.fromkeys(SECTIONS, 0.0)
