@@ -30,7 +30,7 @@ class CpuClock:
 
 
 class Clock:
-    """`with clock("learning"): ...` adds to that section, but what is compiled in it to "compiling". Do not nest them."""
+    """`with clock("learning"): ...` adds to that section, and what is compiled in it to "compiling". No nesting."""
 
     def __init__(self) -> None:
         self.seconds = dict.fromkeys(SECTIONS, 0.0)
