@@ -143,7 +143,72 @@ class TwoLists(Small):
         return [len(self.cars), other[1], self.cars[0][1], self.cars_left[0][1]]
 
 
-@pytest.mark.parametrize("cls", [CopiesOfLists, FirstInLoops, Masks, Objects, Repeated, TwoLists])
+class Drawing(Small):
+    """Narrow types, and a number of numbers that varies."""
+
+    def begin(self):
+        self.cells = self.np_random.integers(0, 5, size=(3, 3), dtype=np.int8)
+        self.flags = self.np_random.integers(0, 2, size=5, dtype=bool)
+
+    def change(self, action):
+        self.cells[0, 0] = self.np_random.integers(1, 100, dtype=np.uint16)
+        dice = self.np_random.integers(1, 7, size=action + 1)
+        ordered = [9, *sorted(dice.tolist()), action]
+        order = np.arange(4)
+        self.np_random.shuffle(order)
+        return [self.cells.sum(), self.flags.sum(), ordered[1] + 10 * len(ordered), order[0]]
+
+
+class Caught(Small):
+    """Lookups that may fail, with `except` around them."""
+
+    prices = {1: 5.0, 7: 2.0}
+
+    def begin(self):
+        self.queue, self.row, self.lost = [3], np.arange(3.0), 0
+
+    def change(self, action):
+        try:
+            price = self.prices[action * 7]
+            self.lost += 1
+        except KeyError:
+            price = -1.0
+        try:
+            self.row[action + self.t % 3] += 1
+            late = self.queue.pop()
+        except IndexError:
+            late = -1
+        else:
+            late += 10
+        try:
+            self.queue.remove(action)
+        except (ValueError, KeyError):
+            self.queue.append(action)
+        return [price, late, self.find(action), len(self.queue)]
+
+    def find(self, action):
+        try:
+            return self.queue.index(2 - action)
+        except ValueError:
+            return self.lost
+
+
+class Rounded(Small):
+    """Python's decimals are those of the exact number, NumPy's those of the product."""
+
+    def begin(self):
+        self.x = float(self.np_random.normal())
+
+    def change(self, action):
+        self.x = round(self.x * 1.5 + 0.005, 2)
+        half = round((2 * self.t + 1) / 8, 2)
+        tens = np.round(np.array([15.0 + action, -0.001]), -1)
+        return [self.x, half, round(2.675 * action, 2), tens[0] + np.round(self.x, 1) + np.around(tens[1], 2)]
+
+
+@pytest.mark.parametrize(
+    "cls", [Caught, Rounded, Drawing, CopiesOfLists, FirstInLoops, Masks, Objects, Repeated, TwoLists]
+)
 def test_the_construct_means_what_python_means(cls, proven):
     _, proof = proven(cls, steps=12)
     assert proof.steps == 192

@@ -78,6 +78,11 @@ class SamplesSpace(Plain):
         return float(self.action_space.sample())
 
 
+class ReadsSeed(Plain):
+    def change(self, action):
+        return 0.1 * (self.np_random_seed % 3)
+
+
 class Clock(Plain):
     def change(self, action):
         return time.time() % 1.0
@@ -129,45 +134,28 @@ class WalksObjects(Plain):
         return 0.01 * self.head.length()
 
 
-class UsesRemovedItem(Plain):
-    def reset(self, *, seed=None, options=None):
-        self.items = [[k, 2 * k + 1] for k in range(5)]
-        return super().reset(seed=seed)
-
-    def change(self, action):
-        for item in self.items:
-            if item[0] == action and len(self.items) > 2:
-                self.items.remove(item)
-                item[1] = 100
-                break
-        return 0.1 * self.items[0][1]
-
-
 class Enemy:
     def __init__(self, x):
         self.x, self.health = x, 2
 
 
-class UsesRemovedObject(Plain):
+class UsesMovedObject(Plain):
     def reset(self, *, seed=None, options=None):
         self.enemies = [Enemy(k) for k in range(5)]
         return super().reset(seed=seed)
 
     def change(self, action):
-        for enemy in self.enemies:
-            if enemy.x == action and len(self.enemies) > 2:
-                self.kill(enemy)
-                enemy.health = 0
-                break
-        return 0.1 * self.enemies[0].health
+        last = self.enemies[-1]
+        if len(self.enemies) > 2:
+            self.kill(self.enemies[action])
+        return 0.1 * last.health
 
     def kill(self, enemy):
         self.enemies.remove(enemy)
 
 
 CASES = [
-    (UsesRemovedObject, "an item of a list whose items have moved since", "use it before"),
-    (UsesRemovedItem, "an item of a list whose items have moved since", "use it before"),
+    (UsesMovedObject, "an item of a list whose items have moved since", "use it before"),
     (Urls, "calls urllib", "Compute it once in __init__"),
     (Sockets, "calls urllib", "Compute it once in __init__"),
     (ChangesShape, "shape", "one shape"),
@@ -179,6 +167,7 @@ CASES = [
     (ReadsFile, "`with` statement", "compiled=False"),
     (Recursive, "from within itself", "Write it as a loop"),
     (SamplesSpace, "draws from a space's own random numbers", "Draw from self.np_random"),
+    (ReadsSeed, "is the seed, which lanes do not keep", "draw from self.np_random instead"),
     (Clock, "calls 'time', which has no translation", "compiled=False"),
 ]
 

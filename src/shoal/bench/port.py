@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from shoal.bench.contender import Contender, Work
-from shoal.bench.report import measure
+from shoal.bench.report import Interleaved, measure
 from shoal.errors import ConfigError, unknown_name
 from shoal.training.lab import Verb
 
@@ -25,7 +24,7 @@ BY_HAND = {
 
 
 @dataclass(frozen=True)
-class PortArgs:
+class PortArgs(Interleaved):
     """Measure Gymnasium's classes compiled as they are, in a SyncVectorEnv, and by hand: one thread, interleaved."""
 
     envs: tuple[str, ...] = tuple(BY_HAND)
@@ -33,18 +32,14 @@ class PortArgs:
     lanes: int = 1024
     """Environments stepped as one batch."""
     rounds: int = 3
-    """Interleaved rounds, of which the median is reported."""
-    seconds: float = 0.5
-    """Of every contender in every round."""
-    out: Path | None = None
-    """Write the rows here as JSON."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for env in self.envs:
             if env not in BY_HAND:
                 raise unknown_name("environment", env, BY_HAND, "`shoal bench port --help`")
-        if self.lanes < 1 or self.rounds < 1 or self.seconds <= 0:
-            raise ConfigError("--lanes and --rounds must be at least 1, --seconds above 0.")
+        if self.lanes < 1:
+            raise ConfigError("--lanes must be at least 1.")
 
 
 def work_of(env: str, lanes: int) -> Work:
@@ -62,7 +57,7 @@ def work_of(env: str, lanes: int) -> Work:
 def run(args: PortArgs) -> int:
     """The command."""
     works = [work_of(env, args.lanes) for env in args.envs]
-    measure("port", works, rounds=args.rounds, seconds=args.seconds, out=args.out)
+    measure("port", works, args)
     return 0
 
 

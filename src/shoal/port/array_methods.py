@@ -29,6 +29,8 @@ class ArrayMethods(NumpyReductions):
             return Num(number.expr, Kind(np.dtype({"b": BOOL, "f": FLOAT}.get(number.kind.dtype.kind, INT)), True))
         if name == "tolist":
             return self.as_list(owner)
+        if name in ("fill", "sort"):
+            self.changed(owner)
         if name == "fill":
             self.store_array(owner, arguments[0])
             return Const(None)

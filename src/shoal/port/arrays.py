@@ -15,6 +15,7 @@ import numpy as np
 
 from shoal.port.displays import Displays
 from shoal.port.frames import Walk
+from shoal.port.joining import describe
 from shoal.port.layouts import SMALL, ArrL, ListL, NumL, SeqL
 from shoal.port.refusal import Cannot
 from shoal.port.values import (
@@ -24,6 +25,7 @@ from shoal.port.values import (
     Const,
     Dyn,
     Either,
+    Fam,
     Kind,
     Lst,
     Maybe,
@@ -49,6 +51,8 @@ class Arrays(Displays):
             value = value.value
         if isinstance(value, Either):
             value = self.number(value)
+        if isinstance(value, Fam):  # members of an enum that are numbers
+            value = self.realise(value)
         if isinstance(value, Const):
             made = np.asarray(value.value, dtype)
             if made.dtype == object:
@@ -117,7 +121,7 @@ class Arrays(Displays):
             return target
         if isinstance(layout, ArrL | ListL):
             return self.array_of_rows(value, dtype)
-        raise Cannot("makes an array of a list of such items")
+        raise Cannot(f"makes an array of a list each item of which is {describe(layout)}", "Use one type of number.")
 
     def array_of_rows(self, value: Lst, dtype: np.dtype | None) -> Value:
         """An array of a list of arrays or lists."""
@@ -283,9 +287,11 @@ class Arrays(Displays):
             return Const(value.value.reshape(new))
         if isinstance(value, Cells):
             return Cells(new, value.dtype, value.exprs, value.owned, value.site)
-        if int(np.prod(own)) <= SMALL:
-            return self.new_cells([n.expr for n in self.flat(value)], new, value.dtype)  # type: ignore[attr-defined]
         assert isinstance(value, Mem)
+        if int(np.prod(own)) <= SMALL:
+            made = self.new_cells([n.expr for n in self.flat(value)], new, value.dtype)
+            self.note_view(made, value)
+            return made
         base = self.scratch(value.dtype, new)
         place = self.unique("place")
         self.emit(f"{place} = 0")
@@ -299,7 +305,9 @@ class Arrays(Displays):
             self.emit(f"{place} = {place} + 1")
 
         self.loop(own, move)
-        return Mem(base, new, value.dtype, [(k, "0", 1) for k in range(len(new))])
+        moved = Mem(base, new, value.dtype, [(k, "0", 1) for k in range(len(new))])
+        self.note_view(moved, value)
+        return moved
 
 
 def distance_between(first: str, last: str) -> int | None:

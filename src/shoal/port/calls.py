@@ -22,6 +22,7 @@ from shoal.port.frames import as_column
 from shoal.port.joining import join_all, layout_of
 from shoal.port.layouts import ObjL
 from shoal.port.refusal import Cannot
+from shoal.port.sharing import CHANGING
 from shoal.port.values import (
     Bound,
     Const,
@@ -29,7 +30,9 @@ from shoal.port.values import (
     Fam,
     Generator,
     Local,
+    Lst,
     Obj,
+    Opaque,
     Seq,
     Value,
 )
@@ -131,8 +134,13 @@ class Calls(Folding):
             or (name in ("norm", "det") and "numpy" in str(getattr(function, "__module__", "")))
         ):
             return self.numpy_call(name, arguments, named)
+        receiver = getattr(function, "__self__", None)
+        if isinstance(receiver, list | dict | set | collections.deque | np.ndarray) and name in (*CHANGING, "fill"):
+            raise Cannot(
+                f"calls .{name}() of something that never changed while it was watched",
+                "Make it anew in reset(), e.g. self.x = [], so that it is known to change.",
+            )
         if isinstance(function, types.BuiltinFunctionType | types.BuiltinMethodType) and plain:
-            receiver = getattr(function, "__self__", None)
             copies = isinstance(receiver, np.ndarray) and name in ("copy", "astype", "flatten")
             if isinstance(receiver, dict) or copies:
                 return self.method(Const(receiver), name, arguments, named)
@@ -164,7 +172,9 @@ class Calls(Folding):
         if module.startswith(("gymnasium.logger", "logging", "warnings")):
             return Const(None)
         if function in (copy.copy, copy.deepcopy):
-            return self.copy(self.simple(arguments[0]))
+            value = self.simple(arguments[0])
+            listed = function is copy.copy and isinstance(value, Seq | Lst)
+            return self.list_method(value, "copy", [], {}) if listed else self.copy(value)
         if function in (dataclasses.replace, dataclasses.astuple, dataclasses.asdict):
             return self.of_dataclass(function.__name__, self.simple(arguments[0]), named)
         return self.call_function(function, arguments, named)
@@ -201,6 +211,10 @@ class Calls(Folding):
             if isinstance(value, Const):
                 return Const(cls(value.value))
             return Fam(members, self.key_number([m.value for m in members], value))
+        if cls in (collections.Counter, collections.defaultdict) and not any(isinstance(a, DictV) for a in arguments):
+            return Opaque(f"is a {cls.__name__} whose keys vary: use an array with one place per key")
+        if cls in (collections.Counter, collections.OrderedDict) and arguments and isinstance(arguments[0], DictV):
+            return self.make_dict(arguments, named)
         if all(isinstance(a, Const) for a in [*arguments, *named.values()]) and cls in (
             set,
             frozenset,

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from shoal.port.layouts import LIST_CAP, ListL
+from shoal.port.joining import has_reference, without_references
+from shoal.port.layouts import LIST_CAP, Layout, ListL, read_at
 from shoal.port.refusal import Cannot, Restart
 from shoal.port.values import (
     INT,
@@ -36,7 +37,7 @@ from shoal.port.values import (
 )
 
 V = TypeVar("V", bound=Value)
-RESERVED = {"s", "p", "rng", "action", "out", "np", "math", "gym", "scratch", "record", "pcg", "mt"}
+RESERVED = {"s", "p", "rng", "action", "out", "np", "math", "gym", "scratch", "record", "pcg", "mt", "rounding"}
 TYPE_NAMES = {"b": "b1", "i": "i{}", "u": "u{}", "f": "f{}"}
 
 
@@ -54,13 +55,27 @@ class Decisions:
     lists: dict[Any, tuple[int, bool]] = field(default_factory=dict)
     """Lists in memory: how many items they may have, and whether they always have as many."""
     layouts: dict[Any, Any] = field(default_factory=dict)
+    _stored: dict[Any, Any] = field(default_factory=dict)
     unrolled: set[Any] = field(default_factory=set)
     columns_in_memory: set[str] = field(default_factory=set)
     split: set[Any] = field(default_factory=set)
     flagged: set[Any] = field(default_factory=set)
     """Calls that return on some ways through a branch, with more to do behind it."""
+    shares: set[Any] = field(default_factory=set)
+    """Pairs of places of the state that are one thing in the original when a function begins."""
+    places: dict[str, bool] = field(default_factory=dict)
+    """Attributes that keep the place of an item of a list, and whether they may be None."""
     room: int = 1
     """How many times more items lists may have than is likely."""
+
+    def settle_references(self) -> None:
+        """Forget what refers to parts of the state that are now kept in another way."""
+        refers = {key for key, layout in self.layouts.items() if isinstance(layout, Layout) and has_reference(layout)}
+        stored = {k: v for k, v in self.layouts.items() if k[0] in ("attribute", "items", "made") and k not in refers}
+        if stored != self._stored:
+            self._stored = stored
+            for key in refers:
+                del self.layouts[key]
 
     def most_items(self, seen: int) -> int:
         """How many items fit into a list of the state that was seen with so many."""
@@ -91,6 +106,10 @@ class Code:
         self.inexact: dict[str, None] = {}
         self.depth = 0
         self.site: Any = ()
+        self.copies: dict[str, frozenset[str]] = {}
+        """Variables that hold a copy of what can be changed, and what they are copies of."""
+        self.copying = False
+        """Whether the original copies too."""
         self._temporaries = 0
         self._computed: dict[str, str] = {}
         """Variables that hold what costs much to compute, by its expression."""
@@ -252,6 +271,10 @@ class Code:
         return self._held(value)  # type: ignore[return-value]
 
     def _held(self, value: Value) -> Value:
+        if value.place is not None:
+            layout, name, index = value.place
+            stable = tuple(i if self.is_stable(i) else self.temporary(i) for i in index)
+            return value if stable == index else read_at(layout, name, stable)
         if isinstance(value, Num):
             return value if self.is_stable(value.expr) else Num(self.temporary(value.expr), value.kind)
         if isinstance(value, Either):
@@ -271,15 +294,26 @@ class Code:
 
     def copy(self, value: Value) -> Value:
         """An array or list of its own with the same contents."""
+        outer, self.copying = self.copying, True
+        try:
+            return self._copied(value)
+        finally:
+            self.copying = outer
+
+    def _copied(self, value: Value) -> Value:
         if isinstance(value, Cells):
             return self.new_cells([self.temporary(e) for e in value.exprs], value.shape, value.dtype)
         if isinstance(value, Mem):
             return self.copy_mem(value)
         if isinstance(value, Lst):
             layout = ListL(self.item_layout(value), value.cap, value.is_set, value.fixed, value.drops)
-            return self.write(layout, self.unique("copy"), value)
+            return self.write(without_references(layout), self.unique("copy"), value)
         if isinstance(value, Seq) and value.is_list:
             return self.sequence([self.copy(item) for item in value.items], True)
+        if isinstance(value, Seq):
+            return Seq([self.copy(item) for item in value.items], named=value.named)
+        if isinstance(value, Maybe):
+            return Maybe(self.temporary(value.none), self.copy(value.value))
         if isinstance(value, DictV):
             return DictV({key: self.copy(item) for key, item in value.items.items()}, self.depth)
         if isinstance(value, Obj):
@@ -297,6 +331,7 @@ class Code:
         """Nested loops over all indices; `body(indices)` emits what is done at each."""
         names = [self.unique("i") for _ in shape]
         self.natural |= set(names)
+        self.stable |= set(names)
         with self.block() as lines:
             body(names)
         for name, n in reversed(list(zip(names, shape, strict=True))):

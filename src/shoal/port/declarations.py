@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 import re
-import textwrap
-import types
 from collections.abc import Iterator
 
 import gymnasium as gym
@@ -14,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from shoal.port.code import type_name
-from shoal.port.layouts import Layout, ListL, MaybeL, ObjL, SeqL, tidy
+from shoal.port.layouts import Layout, ListL, MaybeL, ObjL, SeqL
 from shoal.port.refusal import Cannot
 from shoal.port.values import literal
 from shoal.port.watch import Watched
@@ -25,33 +21,6 @@ class _Initial:
 
     def __init__(self, watched: Watched) -> None:
         self.__dict__.update(watched.initial)
-
-
-class _Rebound:
-    """Names of attributes that some function other than the constructor and `reset` gives a new object."""
-
-    def __init__(self, env: gym.Env, helpers: list[ObjL]) -> None:
-        self._names: set[str] = set()
-        for cls in {*type(env).__mro__, *[c for h in helpers for c in type(h.example).__mro__]}:
-            if cls.__module__.split(".")[0] in ("builtins", "typing") or cls is gym.Env:
-                continue
-            for name, member in vars(cls).items():
-                if inspect.isfunction(member) and name not in ("__init__", "reset"):
-                    self._scan(member)
-
-    def _scan(self, function: types.FunctionType) -> None:
-        try:
-            tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-        except (OSError, TypeError, SyntaxError):
-            return
-        for node in ast.walk(tree):
-            targets = node.targets if isinstance(node, ast.Assign) else []
-            for target in targets:
-                parts = target.elts if isinstance(target, ast.Tuple) else [target]
-                self._names |= {tidy(p.attr) for p in parts if isinstance(p, ast.Attribute)}
-
-    def __contains__(self, field: str) -> bool:
-        return any(field == name or field.endswith(f"_{name}") for name in self._names)
 
 
 def _helpers(layout: Layout | None) -> Iterator[ObjL]:

@@ -8,8 +8,8 @@ from typing import Any
 
 import gymnasium as gym
 
-from shoal.port.frames import Frame, Walk, as_list_maker, definition_of
-from shoal.port.joining import join, layout_of
+from shoal.port.frames import Frame, Walk, as_list_maker, can_change, definition_of
+from shoal.port.joining import join, reference_of
 from shoal.port.layouts import ListL
 from shoal.port.refusal import Cannot
 from shoal.port.truths import Truths
@@ -50,7 +50,8 @@ class Displays(Truths):
         (cap, fixed), key = self.decisions.lists[self.site], ("items", self.site)
         layout = self.decisions.layouts.get(key)
         for item in self.items(made):
-            layout = layout_of(self.simple(item)) if layout is None else join(layout, layout_of(self.simple(item)))
+            own = reference_of(self.simple(item))
+            layout = own if layout is None else join(layout, own)
         count = len(self.items(made))
         whole = ListL(layout, count if fixed else cap if drops else max(cap, count), is_set, fixed, drops)
         value = self.write(whole, self.unique("items"), made)
@@ -61,17 +62,31 @@ class Displays(Truths):
     def display(self, nodes: list[ast.expr], is_list: bool) -> Value:
         values: list[Value] = []
         plain = [n.value if isinstance(n, ast.Starred) else n for n in nodes]
-        for node, value in zip(nodes, self.values(plain), strict=True):
+        found = self.values(plain)
+        starred = [isinstance(n, ast.Starred) for n in nodes]
+        if is_list and any(s and isinstance(v, Lst | Walk) for s, v in zip(starred, found, strict=True)):
+            return self.varying_display(found, starred)
+        for node, value in zip(nodes, found, strict=True):
             values += self.items(value) if isinstance(node, ast.Starred) else [value]
         if all(isinstance(v, Const) for v in values) and not is_list:
             return Const(tuple(v.value for v in values))  # type: ignore[attr-defined]
         return Seq([self.hold(v) if is_list else v for v in values], is_list, self.site, self.depth)
 
+    def varying_display(self, values: list[Value], starred: list[bool]) -> Value:
+        """`[a, *others]` where the number of the others varies."""
+        made: Value = Seq([], True)
+        for value, many in zip(values, starred, strict=True):
+            part = self.list_of_walk(value) if isinstance(value, Walk) else value
+            if not isinstance(part, Lst):
+                part = Seq([self.hold(item) for item in (self.items(value) if many else [value])], True)
+            made = self.binary(ast.Add(), made, part)
+        return made
+
     def see_Set(self, node: ast.Set) -> Value:
         values = self.values(node.elts)
         if all(isinstance(v, Const) for v in values):
             return Const({v.value for v in values})  # type: ignore[attr-defined]
-        return Seq(values, False)
+        return self.make_set([Seq(values)], {})
 
     def see_Dict(self, node: ast.Dict) -> Value:
         made: dict[Any, Value] = {}
@@ -143,6 +158,10 @@ class Displays(Truths):
 
     def growing(self, node: Comprehension, element: ast.expr, is_set: bool = False) -> Value:
         """The comprehension as loops around an append."""
+        first = node.generators[0].iter
+        walked = self.value(first) if isinstance(first, ast.Name | ast.Attribute) else None
+        if isinstance(walked, Seq) and walked.site is not None and any(map(can_change, walked.items)):
+            self.make_list_bounded(walked, fixed=True)  # so that its items are known by their places
         name = f"_items_{len(self.frame.names)}"
         method = ast.Attribute(ast.Name(name, ast.Load()), "add" if is_set else "append", ast.Load())
         body: list[ast.stmt] = [ast.Expr(ast.Call(method, [element], []))]

@@ -29,6 +29,7 @@ from shoal.port.values import (
     Seq,
     Value,
     as_float,
+    as_whole,
 )
 
 LEGACY_WAY_OUT = "Use rand, randint, random_sample, uniform, normal, choice, permutation or shuffle."
@@ -104,12 +105,14 @@ class Draws(ArrayMethods):
         return target
 
     def varying_many(self, size: Num, kind: Kind, one: Callable[[list[str]], str]) -> Value:
-        """As many numbers as a variable says, which is known to be no more than something."""
-        most = self.at_most.get(size.expr)
+        """As many numbers as a variable says."""
+        count, most = size.expr, self.at_most.get(size.expr)
         if most is None:
-            raise Cannot("draws a number of numbers that varies", "Draw a fixed number and use a part of them.")
+            most = self.decisions.list_cap()
+            count = self.temporary(as_whole(size), "new_len")
+            self.emit(f"assert {count} <= {most}")
         base = self.scratch(kind.dtype, (most,))
-        target = Mem(base, (Dyn(size.expr, most),), kind.dtype, [(0, "0", 1)])
+        target = Mem(base, (Dyn(count, most),), kind.dtype, [(0, "0", 1)])
         self.loop(target.shape, lambda at: self.emit(f"{target.at(at)} = {one(at)}"))
         return target
 
@@ -220,7 +223,8 @@ class Draws(ArrayMethods):
         names = ["low", "high", "size", "dtype", "endpoint"]
         low, high, size, dtype, endpoint = self.given(arguments, named, names, [None, None, None, np.int64, False])
         wanted = self.dtype(dtype) or INT
-        if wanted.itemsize < 4 or (wanted.kind != "i" and wanted != np.uint32):
+        narrow = wanted.itemsize < 4 and wanted.kind in "iub" and self.stream == "pcg"
+        if not narrow and (wanted.itemsize < 4 or (wanted.kind != "i" and wanted != np.uint32)):
             raise Cannot(f"draws integers as {wanted}", "Draw np.int64, which is the default.")
         if self.is_none(high):
             low, high = Const(0), low
@@ -232,7 +236,14 @@ class Draws(ArrayMethods):
         count = texts[1] if texts[0] == "0" and not more else f"{texts[1]} - {texts[0]}" + (" + 1" if more else "")
         if all(isinstance(v, Const) for v in (low, high)):
             count = str(int(high.value) - int(low.value) + more)  # type: ignore[attr-defined]
-        text = ("" if texts[0] == "0" else f"{texts[0]} + ") + self.drawn("below", count)
+        if narrow:
+            kept = self.scratch(INT, (2,))
+            self.emit(f"{kept}[1] = 0")
+            drawn = f"pcg.below_narrow(s, {count}, {narrow_bits(wanted)}, {kept})"
+        else:
+            drawn = self.drawn("below", count)
+        text = ("" if texts[0] == "0" else f"{texts[0]} + ") + drawn
+        text = f"({text}) != 0" if wanted.kind == "b" else text
         plain = self.is_none(size) and wanted == INT
         return self.many(size, NP_INT if plain else Kind(wanted), lambda at: text)
 
@@ -362,6 +373,7 @@ class Draws(ArrayMethods):
 
     def draw_shuffle(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         value = arguments[0]
+        self.changed(value)
         if isinstance(value, Lst) and type(value.layout).__name__ == "NumL":
             axes: list[Any] = [*value.prefix, (0, "0", 1)]
             self.shuffle_memory(Mem(value.base, (Dyn(value.length, value.cap),), value.layout.kind.dtype, axes))
@@ -392,3 +404,8 @@ class Draws(ArrayMethods):
         self.store_array(target, array)
         self.shuffle_memory(target)
         return target
+
+
+def narrow_bits(dtype: np.dtype) -> int:
+    """How many bits of a word a number of this type takes."""
+    return 1 if dtype.kind == "b" else 8 * dtype.itemsize

@@ -16,7 +16,7 @@ import numpy as np
 from shoal.port.classes import Classes
 from shoal.port.frames import Frame, Walk
 from shoal.port.joining import join, layout_of
-from shoal.port.layouts import ListL, tidy
+from shoal.port.layouts import ListL, read_at, tidy
 from shoal.port.refusal import Cannot, Raises
 from shoal.port.values import (
     F32,
@@ -120,7 +120,9 @@ class Expressions(Classes):
         raise Cannot(f"uses {node.id!r}, which has no value here")
 
     def constant(self, x: object) -> Value:
-        """A constant of the module; the environment's own objects are known by their place."""
+        """A constant of the module or of the environment, which others may know too."""
+        if isinstance(x, list | dict | set | np.ndarray):
+            self.kept[id(x)] = x
         return Const(x)
 
     def see_Attribute(self, node: ast.Attribute) -> Value:
@@ -176,7 +178,10 @@ class Expressions(Classes):
             layout = owner.layout.attributes[name]
             if type(layout).__name__ == "VarL":
                 return layout.load(self, base)
-            return layout.read(base, owner.index)
+            value = read_at(layout, base, owner.index)
+            if owner.base == "s." and self.place_of(layout) is not None:
+                return self.there(value)
+            return self.constant(value.value) if isinstance(value, Const) else value
         if name == "__class__":
             return Const(type(example))
         try:

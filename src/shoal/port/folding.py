@@ -10,6 +10,7 @@ import numpy as np
 from shoal.port.frames import Walk
 from shoal.port.indexing import Indexing
 from shoal.port.refusal import Cannot
+from shoal.port.truths import one_of_dicts
 from shoal.port.values import (
     BOOL,
     INT,
@@ -18,6 +19,7 @@ from shoal.port.values import (
     Const,
     DictV,
     Dyn,
+    Fam,
     Kind,
     Lst,
     Mem,
@@ -126,6 +128,8 @@ class Folding(Indexing):
 
     def contains(self, container: Value, item: Value) -> Value:
         container, item = self.simple(container), self.simple(item)
+        if isinstance(container, Fam) and one_of_dicts(container):
+            return self.has_key(container, item)
         if isinstance(container, Walk):
             container = self.list_of_walk(container)
         if isinstance(container, Const) and isinstance(item, Const):

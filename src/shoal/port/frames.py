@@ -57,6 +57,8 @@ class Frame:
     outer: Frame | None = None
     caller: Frame | None = None
     layout: Any = None
+    loops: list[Loop] = field(default_factory=list)
+    """The loops of kernel code that are being written, the outermost first."""
 
 
 @dataclass
@@ -74,6 +76,19 @@ class Loop:
     """Names that had values before the loop."""
     first: list[str] = field(default_factory=list)
     """Names that have none before, but are read behind it."""
+    begun: dict[str, Value] = field(default_factory=dict)
+    """What names stood for when a turn began."""
+    lost: set[str] = field(default_factory=set)
+    """Names that stand for something else where the loop is left."""
+    own: set[str] = field(default_factory=set)
+    """Names that every turn sets first."""
+    walked: Value = field(default_factory=lambda: Const(None))
+    """What a `for` goes through."""
+
+    @property
+    def renewed(self) -> str:
+        """A name that exists where what is gone through has been replaced."""
+        return f"<{self.site}>"
 
     def key(self, name: str) -> tuple[object, ...]:
         """What was decided about a name of this loop."""
@@ -98,6 +113,10 @@ class Walk(Value):
     count: str
     cap: int
     item: Any
+    source: Value | None = None
+    """The list that it goes through."""
+    lengths: tuple[str, ...] = ()
+    """Lengths of lists that must stay as they are meanwhile, or be `count` itself."""
 
 
 class Turn(ast.stmt):
@@ -112,7 +131,9 @@ class Turn(ast.stmt):
 
 
 def can_change(value: Value) -> bool:
-    """Whether this is the state's own list, array or object, which others would see change."""
+    """Whether this is the state's own list, array, dict or object, which others would see change."""
+    if isinstance(value, DictV):
+        return value.place is not None and value.place[1].startswith("s.")
     if isinstance(value, Mem):
         return value.base.startswith("s.") and value.writable
     if isinstance(value, Cells):
@@ -120,6 +141,11 @@ def can_change(value: Value) -> bool:
     if isinstance(value, Seq):
         return value.is_list and value.site is not None and value.site[0] == "column"
     return isinstance(value, Lst | Obj) and str(value.base).startswith("s.")
+
+
+def not_one_list(a: Value, b: Value) -> bool:
+    """Whether two things that can be changed are not items of one list, which variables know by their places."""
+    return a.place is None or b.place is None or a.place[1] != b.place[1]
 
 
 def as_column(layout: Layout) -> Layout:
@@ -165,7 +191,8 @@ def as_walk(code: Code, value: Value) -> Walk | None:
     if isinstance(value, Walk):
         return value
     if isinstance(value, Lst):
-        return Walk(value.length, value.cap, lambda at: code.item(value, at))
+        lengths = () if value.fixed else (value.length,)
+        return Walk(value.length, value.cap, lambda at: code.item(value, at), value, lengths)
     if isinstance(value, Mem):
         n = value.shape[0]
         return Walk(n.expr if isinstance(n, Dyn) else str(n), n.cap if isinstance(n, Dyn) else n,
@@ -278,6 +305,24 @@ def set_once(function: ast.AST) -> frozenset[str]:
     targets = [target for s in body if isinstance(s, ast.Assign) for target in s.targets]
     at_top = {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
     return frozenset(name for name in at_top if counts[name] == 1)
+
+
+def is_exchange(node: ast.Assign) -> bool:
+    """`a.x, a.y = a.y, a.x`: the same places on both sides, in another order."""
+    target = node.targets[0]
+    if len(node.targets) > 1 or not (isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)):
+        return False
+    places = sorted(ast.unparse(part) for part in target.elts)
+    return places == sorted(ast.unparse(part) for part in node.value.elts) and not any(
+        isinstance(part, ast.Name) for part in target.elts
+    )
+
+
+def is_lazy(node: ast.expr) -> bool:
+    """A generator, which computes its items when they are asked for."""
+    lazy = ("reversed", "zip", "enumerate", "map", "filter")
+    called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in lazy
+    return called or isinstance(node, ast.GeneratorExp)
 
 
 def as_load(node: ast.expr) -> ast.expr:

@@ -235,6 +235,7 @@ class Indexing(Items):
     def store_item(self, owner: Value, slice_node: ast.expr, value: Value) -> None:
         if isinstance(owner, Maybe):
             owner = owner.value
+        self.changed(owner)
         parts = slice_node.elts if isinstance(slice_node, ast.Tuple) else [slice_node]
         if isinstance(owner, DictV):
             self.store_in_dict(owner, self.value(slice_node), value)
@@ -376,6 +377,8 @@ class Indexing(Items):
         self.emit(f"assert 0 <= {at} < {owner.length}")
         if len(indices) > 1:
             raise Cannot("writes into a list of lists", "Use a NumPy array.")
+        if not owner.prefix:
+            self.lose_places(owner.base, at)
         self.write(owner.layout, owner.base, value, (*owner.prefix, at))
 
     def store_array(self, target: Value, value: Value) -> None:

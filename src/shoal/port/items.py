@@ -12,7 +12,9 @@ from shoal.port.arrays import Arrays, Shifted
 from shoal.port.frames import can_change
 from shoal.port.joining import join_all, layout_of
 from shoal.port.refusal import Cannot, Raises
+from shoal.port.truths import one_of_dicts
 from shoal.port.values import (
+    PY_BOOL,
     Cells,
     Const,
     DictV,
@@ -38,6 +40,8 @@ class Items(Arrays):
         owner = self.value(node.value)
         if isinstance(owner, Fam | Maybe):
             owner = self.simple(owner) if isinstance(owner, Fam) else owner.value
+        if isinstance(owner, Fam) and one_of_dicts(owner):
+            return self.item_of_dicts(owner, self.simple(self.value(node.slice)))
         if isinstance(owner, DictV) or (isinstance(owner, Const) and isinstance(owner.value, dict)):
             return self.dict_item(owner, self.value(node.slice))
         if isinstance(owner, Const) and owner.value is np.r_:
@@ -68,7 +72,8 @@ class Items(Arrays):
             if constant:
                 key = tuple(i.value for i in indices)  # type: ignore[attr-defined]
                 try:
-                    return Const(owner.value[key if len(key) > 1 else key[0]])
+                    item = owner.value[key if len(key) > 1 else key[0]]
+                    return self.constant(item) if id(owner.value) in self.kept else Const(item)
                 except (IndexError, KeyError, TypeError) as error:
                     raise Raises(error) from None
             if isinstance(owner.value, np.ndarray):
@@ -143,6 +148,27 @@ class Items(Arrays):
         if all(isinstance(v, Const) for v in items.values()):
             return Fam([v.value for v in items.values()], number)
         return self.one_of(list(items.values()), [f"{number} == {k}" for k in range(len(items))])
+
+    def item_of_dicts(self, owner: Fam, key: Value) -> Value:
+        """An item of one of some constant dicts."""
+        keys = list(dict.fromkeys(k for x in owner.options for k in x))
+        if isinstance(key, Const) and key.value not in keys:
+            raise Raises(KeyError(key.value))
+        number = str(keys.index(key.value)) if isinstance(key, Const) else self.key_number(keys, key)
+        at = self.temporary(f"{owner.index} * {len(keys)} + {number}")
+        present = np.array([k in x for x in owner.options for k in keys])
+        self.emit(f"assert {self.table(present)}[{at}]")
+        other = next(item for x in owner.options for item in x.values())
+        return Fam([x.get(k, other) for x in owner.options for k in keys], at)
+
+    def has_key(self, owner: Fam, key: Value) -> Value:
+        """Whether one of some constant dicts has a key."""
+        keys, key = list(dict.fromkeys(k for x in owner.options for k in x)), self.hold(key)
+        tests: list[Value] = []
+        for k in keys:
+            here = self.table(np.array([k in x for x in owner.options]))
+            tests.append(self.all_of([self.compare(ast.Eq(), key, Const(k)), Num(f"{here}[{owner.index}]", PY_BOOL)]))
+        return self.any_of(tests)
 
     def one_of(self, items: list[Value], tests: list[str]) -> Value:
         """The first of these values, or the last of the others whose test holds."""
@@ -248,4 +274,4 @@ class Items(Arrays):
         moved = Shifted(self, owner, start)
         from shoal.port.frames import Walk
 
-        return Walk(length, owner.cap, moved)
+        return self.list_of_walk(Walk(length, owner.cap, moved))

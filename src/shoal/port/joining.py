@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import collections
 import enum
 import functools
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,6 +23,7 @@ from shoal.port.layouts import (
     NumL,
     ObjL,
     OpaqueL,
+    RefL,
     RngL,
     SeqL,
     same,
@@ -80,6 +83,36 @@ def layout_of(value: Value) -> Layout:
     return OpaqueL(getattr(value, "why", f"is a {type(value).__name__}"))
 
 
+def reference_of(value: Value) -> Layout:
+    """As `layout_of`, for names: something in a list of the state is known by its place there."""
+    if value.place is not None and value.place[1].startswith("s."):
+        layout, name, index = value.place
+        return RefL(layout, name, len(index))
+    if isinstance(value, Maybe):
+        return MaybeL(reference_of(value.value))
+    if isinstance(value, Seq):
+        return SeqL(tuple(map(reference_of, value.items)), value.is_list, value.named)
+    return layout_of(value)
+
+
+def has_reference(layout: Layout) -> bool:
+    """Whether a layout is or holds a place in a list."""
+    return without_references(layout) is not layout and without_references(layout) != layout
+
+
+def without_references(layout: Layout) -> Layout:
+    """How the state keeps what names know by its place."""
+    if isinstance(layout, RefL):
+        return layout.item
+    if isinstance(layout, MaybeL):
+        return MaybeL(without_references(layout.inner))
+    if isinstance(layout, SeqL):
+        return replace(layout, items=tuple(map(without_references, layout.items)))
+    if isinstance(layout, ListL) and layout.item is not None:
+        return replace(layout, item=without_references(layout.item))
+    return layout
+
+
 def row_layout(rows: Mem) -> NumL | ArrL:
     """How the elements of an array along its first axis are stored."""
     return ArrL(rows.shape[1:], rows.dtype, True) if len(rows.shape) > 1 else NumL(Kind(rows.dtype))
@@ -111,6 +144,10 @@ def join(a: Layout, b: Layout) -> Layout:
     """A layout that can hold what either holds."""
     if a == b:
         return a
+    for reference, other in ((a, b), (b, a)):
+        is_none = isinstance(other, ConstL) and other.value is None
+        if isinstance(reference, RefL) and not isinstance(other, RefL | MaybeL | OpaqueL) and not is_none:
+            return join(reference.item, other)
     if isinstance(a, NumL) and isinstance(b, NumL):
         if rounds_otherwise(a.kind, b.kind):
             return EitherL(a.kind, b.kind)
@@ -140,6 +177,12 @@ def join(a: Layout, b: Layout) -> Layout:
     for constant, other in ((a, b), (b, a)):
         if not isinstance(constant, ConstL):
             continue
+        if isinstance(constant.value, dict) and isinstance(other, DictL):
+            return join(DictL(tuple((k, layout_of_const(v)) for k, v in constant.value.items())), other)
+        if isinstance(constant.value, collections.deque):
+            kept = layout_of_const(list(constant.value))
+            most = constant.value.maxlen
+            return join(ListL(None, most or 1, drops=most is not None), join(kept, other))
         if isinstance(constant.value, set | frozenset):
             return join(set_layout(constant.value, layout_of_const), other)
         wider = layout_of_const(constant.value)

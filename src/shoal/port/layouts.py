@@ -33,7 +33,6 @@ from shoal.port.values import (
     Seq,
     Value,
     kind_of,
-    literal,
 )
 
 SMALL = 16
@@ -57,9 +56,22 @@ class Layout(ABC):
     def read(self, name: str, index: Index = ()) -> Value:
         """The value that the columns hold."""
 
+    def of(self, holder: object, name: str) -> object:
+        """What `export` is given of an attribute."""
+        return attribute(holder, name)
+
     @abstractmethod
     def export(self, x: object, name: str) -> Exported:
         """What the columns hold for a value of the original."""
+
+
+def read_at(layout: Layout, name: str, index: Index) -> Value:
+    """As `layout.read`; what can be changed remembers where in a list it lies."""
+    value = layout.read(name, index)
+    held, inner = (value.value, layout.inner) if isinstance(layout, MaybeL) else (value, layout)  # type: ignore[attr-defined]
+    if index and isinstance(inner, ObjL | ArrL | ListL | DictL | SeqL):
+        held.place = (inner, name, index) if not isinstance(inner, SeqL) or inner.is_list else None
+    return value
 
 
 def spot(name: str, index: Index) -> str:
@@ -156,7 +168,7 @@ class SeqL(Layout):
         return {c: f for k, item in enumerate(self.items) for c, f in item.columns(f"{name}_{k}", dims).items()}
 
     def read(self, name: str, index: Index = ()) -> Value:
-        items = [item.read(f"{name}_{k}", index) for k, item in enumerate(self.items)]
+        items = [read_at(item, f"{name}_{k}", index) for k, item in enumerate(self.items)]
         site = ("column", name, self) if name.startswith("s.") and not index else None
         return Seq(items, self.is_list, site, -1, self.named)
 
@@ -176,7 +188,7 @@ class DictL(Layout):
         return {c: f for k, (_, item) in enumerate(self.items) for c, f in item.columns(f"{name}_{k}", dims).items()}
 
     def read(self, name: str, index: Index = ()) -> Value:
-        return DictV({key: item.read(f"{name}_{k}", index) for k, (key, item) in enumerate(self.items)}, -1)
+        return DictV({key: read_at(item, f"{name}_{k}", index) for k, (key, item) in enumerate(self.items)}, -1)
 
     def export(self, x: object, name: str) -> Exported:
         assert isinstance(x, dict)
@@ -250,7 +262,22 @@ class ListL(Layout):
 
 def whole_export(layout: Layout, x: object, name: str) -> Exported:
     """As `export`, with arrays in one piece, as they are inside lists."""
-    return replace(layout, memory=True).export(x, name) if isinstance(layout, ArrL) else layout.export(x, name)
+    return _in_pieces(layout).export(x, name)
+
+
+def _in_pieces(layout: Layout) -> Layout:
+    """The layout with every array in one piece."""
+    if isinstance(layout, ArrL):
+        return replace(layout, memory=True)
+    if isinstance(layout, MaybeL):
+        return MaybeL(_in_pieces(layout.inner))
+    if isinstance(layout, SeqL):
+        return replace(layout, items=tuple(map(_in_pieces, layout.items)))
+    if isinstance(layout, DictL):
+        return DictL(tuple((key, _in_pieces(item)) for key, item in layout.items))
+    if isinstance(layout, ObjL):
+        return ObjL({name: _in_pieces(item) for name, item in layout.attributes.items()}, layout.example)
+    return layout
 
 
 @dataclass(frozen=True)
@@ -264,6 +291,9 @@ class MaybeL(Layout):
 
     def read(self, name: str, index: Index = ()) -> Value:
         return Maybe(spot(f"{name}_none", index), self.inner.read(name, index))
+
+    def of(self, holder: object, name: str) -> object:
+        return self.inner.of(holder, name)
 
     def export(self, x: object, name: str) -> Exported:
         return {f"{name}_none": x is None, **({} if x is None else self.inner.export(x, name))}
@@ -285,7 +315,7 @@ class ObjL(Layout):
 
     def export(self, x: object, name: str) -> Exported:
         stem = f"{name}_" if name else ""
-        parts = [item.export(attribute(x, a), stem + tidy(a)) for a, item in self.attributes.items()]
+        parts = [item.export(item.of(x, a), stem + tidy(a)) for a, item in self.attributes.items()]
         return {key: value for part in parts for key, value in part.items()}
 
     def __eq__(self, other: object) -> bool:
@@ -296,6 +326,24 @@ class ObjL(Layout):
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+
+@dataclass(frozen=True)
+class RefL(Layout):
+    """Something in a list of the state, known by its place there: a variable for every index."""
+
+    item: Layout
+    name: str
+    rank: int
+
+    def columns(self, name: str, dims: tuple[int, ...] = ()) -> Columns:
+        return {f"{name}_at{k}": (INT, dims) for k in range(self.rank)}
+
+    def read(self, name: str, index: Index = ()) -> Value:
+        return read_at(self.item, self.name, tuple(spot(column, index) for column in self.columns(name)))
+
+    def export(self, x: object, name: str) -> Exported:
+        raise Cannot("is kept by its place in a list, which only variables are")
 
 
 @dataclass(frozen=True)
@@ -367,11 +415,3 @@ def same(a: Any, b: Any) -> bool:
         return bool(a == b) or (a != a and b != b)
     except Exception:  # somebody's own comparison
         return False
-
-
-# ---------------------------------------------------------------------- from values to layouts
-
-
-def zero_of(dtype: np.dtype) -> str:
-    """What a variable of this type holds before anything is known."""
-    return literal(dtype.type(0))

@@ -9,11 +9,12 @@ from collections.abc import ItemsView, KeysView, ValuesView
 import numpy as np
 
 from shoal.port.expressions import text_of
-from shoal.port.frames import Frame, Walk, as_walk
-from shoal.port.joining import join, join_all, layout_of
-from shoal.port.layouts import Layout, ListL, SeqL
+from shoal.port.frames import Walk, as_walk
+from shoal.port.joining import join, join_all, reference_of, without_references
+from shoal.port.layouts import Layout, ListL, MaybeL, RefL, SeqL, read_at
 from shoal.port.python_calls import PythonCalls
 from shoal.port.refusal import Cannot, Restart
+from shoal.port.sharing import CHANGING, MOVED, can_be_shared, referred
 from shoal.port.values import (
     PY_INT,
     TEXT,
@@ -26,13 +27,10 @@ from shoal.port.values import (
     Maybe,
     Mem,
     Num,
-    Obj,
     Opaque,
     Seq,
     Value,
 )
-
-MOVED = "is an item of a list whose items have moved since: use it before something is removed or inserted"
 
 
 def in_memory(layout: Layout) -> Layout:
@@ -55,7 +53,7 @@ class ListCalls(PythonCalls):
             found = [getattr(x, name)(*values) for x in owner.options]
             return Fam([list(x) if isinstance(x, KeysView | ValuesView | ItemsView) else x for x in found], owner.index)
         if isinstance(owner, DictV) or (isinstance(owner, Const) and isinstance(owner.value, dict)):
-            return self.dict_method(owner, name, arguments)
+            return self.dict_method(owner, name, arguments, named)
         if name == "_replace" and isinstance(owner, Seq) and owner.named is not None:
             fields = getattr(owner.named, "_fields", ())
             items = [self.hold(named.get(f, item)) for f, item in zip(fields, owner.items, strict=True)]
@@ -72,7 +70,7 @@ class ListCalls(PythonCalls):
             return Opaque(TEXT)
         raise Cannot(f"calls .{name}() of {self.name_of(owner)}, which has no translation")
 
-    def dict_method(self, owner: Value, name: str, arguments: list[Value]) -> Value:
+    def dict_method(self, owner: Value, name: str, arguments: list[Value], named: dict[str, Value]) -> Value:
         items = owner.items if isinstance(owner, DictV) else {k: Const(v) for k, v in owner.value.items()}  # type: ignore[attr-defined]
         if name == "items":
             return Seq([Seq([Const(k), v]) for k, v in items.items()])
@@ -92,20 +90,25 @@ class ListCalls(PythonCalls):
                 value = self.dict_item(owner, key)
             return self.choose(present.expr, (lines, value), ([], default))  # type: ignore[attr-defined]
         if name == "copy":
-            return DictV(dict(items), self.depth)
-        if name == "update" and isinstance(owner, DictV) and owner.depth == self.depth:
-            other = arguments[0]
-            owner.items |= other.items if isinstance(other, DictV) else {k: Const(v) for k, v in other.value.items()}  # type: ignore[attr-defined]
+            return DictV({k: self.hold(v) for k, v in items.items()}, self.depth)
+        if name == "update" and isinstance(owner, DictV):
+            self.changed(owner)
+            given = self.make_dict(arguments, named)
+            assert isinstance(given, DictV)
+            for key, value in given.items.items():
+                self.store_in_dict(owner, Const(key), value)
             return Const(None)
         raise Cannot(f"calls .{name}() of a dict, which has no translation", "Use an array, or a dict with fixed keys.")
 
     def list_method(self, owner: Seq | Lst, name: str, arguments: list[Value], named: dict[str, Value]) -> Value:
         if name == "copy":
-            return self.copy(owner) if isinstance(owner, Lst) else self.sequence(owner.items, True)
+            return self.shallow_copy(owner) if isinstance(owner, Lst) else self.sequence(owner.items, True)
         if name == "index":
             return self.index_of(owner, arguments[0])
         if name == "count":
             return self.count_of(owner, arguments[0])
+        if name in CHANGING:
+            self.changed(owner, only_length=name not in ("sort", "reverse", "rotate"))
         if isinstance(owner, Seq):
             if not owner.is_list:
                 raise Cannot(f"calls .{name}() of a tuple")
@@ -113,6 +116,7 @@ class ListCalls(PythonCalls):
                 self.make_list_bounded(owner)
             return self.known_list_method(owner, name, arguments)
         if name == "sort":
+            self.forget_items(owner, True)
             self.sort_list(owner, named)
             return Const(None)
         return getattr(self, f"list_{name}", self.list_unknown)(owner, *arguments)
@@ -166,7 +170,9 @@ class ListCalls(PythonCalls):
 
     def note_item(self, owner: Lst, value: Value) -> None:
         """The list's items must be able to hold this one."""
-        new = layout_of(self.simple(value))
+        new = reference_of(self.simple(value))
+        if owner.base.startswith("s."):
+            new = without_references(new)
         begun = ("items", getattr(owner, "site", None))
         if begun[1] is not None and begun not in self.decisions.layouts:  # empty so far: anything will do
             self.decisions.layouts[begun] = new
@@ -184,18 +190,29 @@ class ListCalls(PythonCalls):
             self.decisions.layouts[key] = new if known is None else join(known, new)
             raise Restart
 
+    def not_none(self, owner: Lst, value: Value) -> Value:
+        """What is put into a list that has never held None is asserted not to be None."""
+        elsewhere = getattr(owner, "site", None) is None
+        if not isinstance(value, Maybe) or not elsewhere or owner.layout is None or isinstance(owner.layout, MaybeL):
+            return value
+        value = self.hold(value)
+        self.emit(f"assert not {value.none}")
+        return value.value
+
     def list_append(self, owner: Lst, value: Value) -> Value:
         self.must_grow(owner)
+        value = self.not_none(owner, value)
         self.note_item(owner, value)
         if owner.is_set:
             return self.set_add(owner, value)
         if owner.drops:
             with self.block() as lines:
-                self.shift(owner, f"range({owner.cap - 1})", 1)
+                self.shift(owner, "0", str(owner.cap))
                 self.emit(f"{owner.length} = {owner.cap - 1}")
             self.emit_block(f"if {owner.length} == {owner.cap}:", lines)
         self.emit(f"assert {owner.length} < {owner.cap}")
-        self.write(owner.layout, owner.base, self.hold(value), (*owner.prefix, owner.length))
+        at = self.temporary(owner.length) if can_be_shared(owner.layout) else owner.length
+        self.rehome(value, self.write(owner.layout, owner.base, self.hold(value), (*owner.prefix, at)))
         self.emit(f"{owner.length} = {owner.length} + 1")
         return Const(None)
 
@@ -227,7 +244,7 @@ class ListCalls(PythonCalls):
 
     def list_clear(self, owner: Lst) -> Value:
         self.must_grow(owner)
-        self.forget_items(owner)
+        self.forget_items(owner, True)
         self.emit(f"{owner.length} = 0")
         return Const(None)
 
@@ -238,9 +255,13 @@ class ListCalls(PythonCalls):
         self.emit(f"assert {owner.length} > 0")
         index = index if index is not None else Const(-1)
         at = self.temporary(self.place(index, Dyn(owner.length, owner.cap)))
-        taken = self.hold(self.simple(self.item(owner, at)))
-        if not (isinstance(index, Const) and index.value == -1):
-            self.shift(owner, f"range({at}, {owner.length} - 1)", 1)
+        item = self.simple(self.item(owner, at))
+        taken = self.hold(item) if isinstance(owner.layout, RefL) else self.copy(item)
+        if isinstance(index, Const) and index.value == -1:
+            self.forget_items(owner)
+            self.follow(owner, at, -1)
+        else:
+            self.shift(owner, at, owner.length)
         self.emit(f"{owner.length} = {owner.length} - 1")
         return taken
 
@@ -275,30 +296,56 @@ class ListCalls(PythonCalls):
         k = self.unique("k")
         with self.block() as lines:
             back = self.temporary(f"{owner.length} - 1 - {k}")
-            self.write(owner.layout, owner.base, self.item(owner, back), (*owner.prefix, f"{back} + 1"))
+            self.move_item(owner, back, f"{back} + 1")
         self.emit_block(f"for {k} in range({owner.length} - {at}):", lines)
         self.forget_items(owner)
-        self.write(owner.layout, owner.base, value, (*owner.prefix, at))
+        self.follow(owner, at, 1)
+        self.rehome(value, self.write(owner.layout, owner.base, value, (*owner.prefix, at)))
         self.emit(f"{owner.length} = {owner.length} + 1")
 
-    def shift(self, owner: Lst, span: str, by: int) -> None:
+    def shift(self, owner: Lst, at: str, count: str) -> None:
+        """Move all items behind `at`, of `count`, to the front by one."""
         k = self.unique("k")
         with self.block() as lines:
-            self.write(owner.layout, owner.base, self.item(owner, f"{k} + {by}"), (*owner.prefix, k))
-        self.emit_block(f"for {k} in {span}:", lines)
+            self.move_item(owner, f"{k} + 1", k)
+        self.emit_block(f"for {k} in range({at}, {count} - 1):", lines)
         self.forget_items(owner)
+        self.follow(owner, at, -1)
 
-    def forget_items(self, owner: Lst) -> None:
+    def move_item(self, owner: Lst, source: str, target: str) -> None:
+        outer, self.copying = self.copying, True
+        self.write(owner.layout, owner.base, self.stored_item(owner, source), (*owner.prefix, target))
+        self.copying = outer
+
+    def stored_item(self, owner: Lst, at: str) -> Value:
+        """An item as the list keeps it: where it knows it by its place, without looking there."""
+        layout = owner.layout
+        if not isinstance(layout, RefL):
+            return self.item(owner, at)
+        index = ", ".join((*owner.prefix, at))
+        return read_at(layout.item, layout.name, tuple(f"{c}[{index}]" for c in layout.columns(owner.base)))
+
+    def forget_items(self, owner: Lst, in_any_order: bool = False) -> None:
         """Names that stand for items of a list would mean others, now that its items have moved."""
-        frame: Frame | None = self.frame
-        while frame is not None:
-            for name, value in frame.names.items():
-                if is_item_of(value, owner):
-                    frame.names[name] = Opaque(MOVED)
-            frame = frame.caller
+        columns = frozenset(owner.layout.columns(owner.base)) if isinstance(owner.layout, Layout) else frozenset()
+        lost = in_any_order or bool(owner.prefix)
+        if in_any_order and not owner.prefix:
+            self.lose_places(owner.base)
+        if lost and any(True for _ in self.references(owner)):
+            self.renew(columns)
+        self.forget(lambda v: is_item_of(v, owner) or (lost and bool(referred(v) & columns)), MOVED)
 
     def list_remove(self, owner: Lst, value: Value) -> Value:
-        self.list_pop(owner, self.index_of(owner, value))
+        place = self.index_of(owner, value)
+        if value.place is None or value.place[1] != owner.base:
+            self.list_pop(owner, place)
+            return Const(None)
+        names = [(f, n) for f in self.frames() for n, known in f.names.items() if known is value]
+        self.emit(f"assert {place.expr} == {value.place[2][-1]}")  # and not another that is equal
+        kept = self.list_pop(owner, place)
+        for frame, name in names:  # what is gone from the list is theirs alone
+            if isinstance(frame.names[name], Opaque):
+                frame.names[name] = kept
         return Const(None)
 
     def list_discard(self, owner: Lst, value: Value) -> Value:
@@ -359,7 +406,7 @@ class ListCalls(PythonCalls):
             "Use append, pop, insert, remove, clear, sort, index, count.",
         )
 
-    def index_of(self, owner: Seq | Lst, value: Value) -> Value:
+    def index_of(self, owner: Seq | Lst, value: Value) -> Num:
         place, held = self.unique("place"), self.hold(value)
         self.emit(f"{place} = -1")
         walk = as_walk(self, owner) if isinstance(owner, Lst) else None
@@ -392,16 +439,7 @@ class ListCalls(PythonCalls):
 
 def is_item_of(value: Value, owner: Lst) -> bool:
     """Whether `value` is something that can change, at home in the columns of a list's items."""
-    columns = owner.layout.columns(owner.base).keys()
-    if isinstance(value, Obj):
-        return bool(value.index) and not columns.isdisjoint(value.layout.columns(value.base))
-    if isinstance(value, Lst):
-        return value.prefix != owner.prefix and not columns.isdisjoint(value.layout.columns(value.base))
-    if isinstance(value, Mem):
-        return value.base in columns
-    places: list[str] = []
-    if isinstance(value, Seq) and value.is_list:
-        places = [part.expr for part in value.items if isinstance(part, Num)]
-    elif isinstance(value, Cells) and not value.owned:
-        places = value.exprs
-    return any(place.partition("[")[0] in columns for place in places)
+    if value.place is None or not isinstance(owner.layout, Layout) or len(value.place[2]) <= len(owner.prefix):
+        return False
+    layout, name, _ = value.place
+    return not owner.layout.columns(owner.base).keys().isdisjoint(layout.columns(name))

@@ -21,9 +21,10 @@ from shoal.port.frames import (
     read_outside,
     returns_in_loop,
 )
-from shoal.port.joining import join, layout_of
+from shoal.port.joining import join, layout_of, reference_of
 from shoal.port.layouts import ConstL, OpaqueL, is_stored
 from shoal.port.refusal import Cannot, Refused, Restart
+from shoal.port.sharing import STALE
 from shoal.port.statements import MOST_UNROLLED, UNROLL, Statements
 from shoal.port.values import (
     Const,
@@ -32,6 +33,8 @@ from shoal.port.values import (
     Lst,
     Mem,
     Num,
+    Opaque,
+    Seq,
     Value,
 )
 
@@ -95,8 +98,11 @@ class Loops(Statements):
         site = self.site
         count = walk.count if self.is_stable(walk.count) else self.temporary(walk.count)
         loop = self.begin_loop(node)
+        loop.walked = walk.source or iterable
+        loop.own = {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
         name = self.unique(node.target.id if isinstance(node.target, ast.Name) else "k")
         self.natural.add(name)
+        self.stable.add(name)
         try:
             with self.block() as lines:
                 self.loops.append(loop)
@@ -120,8 +126,18 @@ class Loops(Statements):
         for own in {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}:
             self.frame.names.pop(own, None)
         self.frame.names |= last
+        if self.has_new_length(walk, lines):
+            lines[:0] = [f"if {name} >= {walk.count}:", "    break"]
+            count = str(walk.cap)
         self.emit_block(f"for {name} in range({count}):", lines)
         return MAYBE if self.frame.done and returns_in_loop(node) else FALLS
+
+    def has_new_length(self, walk: Walk, lines: list[str]) -> bool:
+        """Whether turns change the length of the list that they go through, which Python sees at once."""
+        changed = [n for n in walk.lengths if any(line.lstrip().startswith(f"{n} = ") for line in lines)]
+        if changed and walk.lengths != (walk.count,):
+            raise Cannot("changes the length of a list that the loop goes through", "Go through list(...) of it.")
+        return bool(changed)
 
     def keep_last(self, node: ast.For) -> dict[str, Value]:
         """The loop's own names as they are read behind it: copies that every turn makes."""
@@ -129,7 +145,7 @@ class Loops(Statements):
         for name in {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}:
             value = self.frame.names.get(name)
             if value is not None and read_outside(self.frame.node, name):
-                layout, base = layout_of(self.simple(value)), self.unique(f"last_{name}")
+                layout, base = reference_of(self.simple(value)), self.unique(f"last_{name}")
                 if not isinstance(layout, ConstL | OpaqueL):
                     self.begin_with_zeros(layout, base)
                     kept[name] = self.write(layout, base, value)
@@ -164,16 +180,23 @@ class Loops(Statements):
     def begin_loop(self, node: ast.For | ast.While) -> Loop:
         """Names that a loop changes become variables before it."""
         changed = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        changed -= self.only_extended(node)
         if isinstance(node, ast.For):  # the loop's own names are set at the beginning of every turn
             changed -= {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
         loop = Loop(self.frame, {}, self.site, depth=self.depth, outside=set(self.frame.names))
         for name in sorted(changed & loop.outside):
             value = self.frame.names[name]
-            layout = layout_of(value)
+            layout = reference_of(value)
             known = self.decisions.layouts.get(loop.key(name))
             loop.carried[name] = layout = join(known, layout) if known is not None else layout
             if is_stored(layout):
                 self.frame.names[name] = self.write(layout, self.variable(name), value)
+            elif isinstance(layout, OpaqueL):
+                self.frame.names[name] = Opaque(layout.why)
+        for name in loop.outside - changed:  # what names stand for may move or be replaced in a turn
+            known = self.decisions.layouts.get(loop.key(name))
+            if isinstance(known, OpaqueL):
+                self.frame.names[name], loop.carried[name] = Opaque(known.why), known
         loop.first = sorted(name for name in changed - loop.outside if self.reads_behind(node, name))
         for name in loop.first:
             known = self.decisions.layouts.get(loop.key(name))
@@ -181,7 +204,16 @@ class Loops(Statements):
                 self.begin_with_zeros(known, self.variable(name))
                 self.frame.names[name] = known.read(self.variable(name))
                 loop.carried[name] = known
+        loop.begun = {name: self.frame.names[name] for name in loop.outside if name in self.frame.names}
         return loop
+
+    def only_extended(self, node: ast.For | ast.While) -> set[str]:
+        """Names of lists that a loop only adds to with `+=`, which changes the list itself."""
+        added = {n.target for n in ast.walk(node) if isinstance(n, ast.AugAssign) and isinstance(n.op, ast.Add)}
+        stores = [n for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+        others = {n.id for n in stores if n not in added}
+        lists = {k for k, v in self.frame.names.items() if isinstance(v, Lst) or (isinstance(v, Seq) and v.is_list)}
+        return lists & {n.id for n in stores} - others
 
     def reads_behind(self, node: ast.For | ast.While, name: str) -> bool:
         """Whether a name that a loop sets first is read behind it, or in its next turn."""
@@ -194,10 +226,16 @@ class Loops(Statements):
         reads, writes = ([u[:2] for u in uses if isinstance(u[2], kind)] for kind in (ast.Load, ast.Store))
         return bool(reads) and min(reads) < min(writes)
 
-    def carry(self, loop: Loop) -> None:
+    def carry(self, loop: Loop, goes_on: bool = True) -> None:
         """At the end of a turn: what names are now is where the next turn looks for it."""
+        self.note_renamed(loop, goes_on)
+        if goes_on and loop.renewed in self.frame.names:
+            raise Cannot(
+                "replaces the list that the loop goes through, or moves its items",
+                "Leave the loop with `break`, or change the list behind it.",
+            )
         for name in [n for n in loop.first if n in self.frame.names and n not in loop.carried]:
-            layout = layout_of(self.simple(self.frame.names[name]))
+            layout = reference_of(self.simple(self.frame.names[name]))
             if is_stored(layout):
                 self.decisions.layouts[loop.key(name)] = layout
                 raise Restart
@@ -205,7 +243,7 @@ class Loops(Statements):
             value = self.frame.names.get(name)
             if value is None:  # a loop inside has had it for its own, and nobody reads it behind that
                 continue
-            now = join(layout, layout_of(value))
+            now = join(layout, reference_of(value))
             if now != layout:
                 self.decisions.layouts[loop.key(name)] = now
                 raise Restart
@@ -216,12 +254,14 @@ class Loops(Statements):
         for name, layout in loop.carried.items():
             if is_stored(layout):
                 self.frame.names[name] = layout.read(self.variable(name))
+        for name in loop.lost:
+            self.frame.names[name] = Opaque(STALE)
         kept = loop.outside | loop.carried.keys()
         self.frame.names = {n: v for n, v in self.frame.names.items() if n in kept or not is_stored(layout_of(v))}
 
     def do_Break(self, node: ast.Break) -> str:
         loop = self.loops[-1]
-        self.carry(loop)
+        self.carry(loop, goes_on=False)
         if loop.stop:
             self.emit(f"{loop.stop} = True")
         self.emit("break")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,11 +22,12 @@ import math
 import gymnasium as gym
 import numpy as np
 
-from shoal.port import mt, pcg
-from shoal.port.lanes import PortedKernel
-from shoal.vector.kernel import b1, f32, f64, i8, i16, i32, i64, record, scratch, u8, u16, u32, u64
+{helpers}from shoal.port.lanes import PortedKernel
+from shoal.vector.kernel import {names}
 
 '''
+HELPERS = ("mt", "pcg", "rounding")
+NAMES = ("b1", "f32", "f64", "i8", "i16", "i32", "i64", "record", "scratch", "u8", "u16", "u32", "u64")
 MOST_WRITTEN = 2000
 """Numbers of a table that are written into the source; larger ones go into a file beside it."""
 
@@ -46,13 +48,14 @@ def module_text(source: Source, tables_file: str | None) -> str:
             )
             numbers = numbers.replace("inf", "np.inf").replace("nan", "np.nan")
             lines.append(f"TABLES[{key!r}] = np.array(\n    {numbers}, np.{_name(table.dtype)}\n)")
-    return (
-        HEAD.format(summary=f"{source.name}: made from a gymnasium.Env.")
-        + "\n".join(lines)
-        + "\n\n"
-        + source.text
-        + "\n"
+    words = set(re.findall(r"\w+", source.text))
+    helpers = ", ".join(name for name in HELPERS if name in words)
+    head = HEAD.format(
+        summary=f"{source.name}: made from a gymnasium.Env.",
+        helpers=f"from shoal.port import {helpers}\n" if helpers else "",
+        names=", ".join(name for name in NAMES if name in words),
     )
+    return head + "\n".join(lines) + "\n\n" + source.text + "\n"
 
 
 def _name(dtype: np.dtype) -> str:

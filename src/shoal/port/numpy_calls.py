@@ -42,11 +42,11 @@ TESTS: dict[str, type[ast.cmpop]] = {
 FUNCTIONS = {"sin": "sin", "cos": "cos", "tan": "tan", "exp": "exp", "log": "log", "tanh": "tanh", "sinh": "sinh",
              "cosh": "cosh", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "log2": "log2", "log10": "log10",
              "log1p": "log1p", "expm1": "expm1", "sqrt": "sqrt", "arctan2": "atan2", "hypot": "hypot"}  # fmt: skip
-ALIASES = {"absolute": "abs", "fabs": "abs", "asarray": "array", "ascontiguousarray": "array", "amax": "max",
+ALIASES = {"absolute": "abs", "fabs": "abs", "ascontiguousarray": "asarray", "amax": "max",
            "amin": "min",
-           "around": "round", "rint": "round", "asanyarray": "array", "product": "prod", "bool": "bool_",
+           "around": "round", "rint": "round", "asanyarray": "asarray", "product": "prod", "bool": "bool_",
            "empty_like": "zeros_like"}  # fmt: skip
-NEVER_FOLDED = {"zeros", "ones", "full", "empty", "array", "zeros_like", "fill_diagonal"}
+NEVER_FOLDED = {"zeros", "ones", "full", "empty", "array", "asarray", "zeros_like", "fill_diagonal"}
 """What is made here may be changed later, or is changed here."""
 PLAIN = {name: member for name, member in vars(numpy_plain).items() if isinstance(member, types.FunctionType)}
 
@@ -58,6 +58,8 @@ class NumpyCalls(ListCalls):
         name = ALIASES.get(name, name)
         arguments = [self.simple(a) for a in arguments]
         named = {key: self.simple(value) for key, value in named.items()}
+        if "out" in named:
+            return self.computed_into(named.pop("out"), name, arguments, named)
         if name in OPERATIONS:
             return self.binary(OPERATIONS[name](), arguments[0], arguments[1])
         if name in TESTS:
@@ -65,7 +67,7 @@ class NumpyCalls(ListCalls):
         constant = all(isinstance(a, Const) for a in [*arguments, *named.values()])
         if constant and hasattr(np, name) and name not in NEVER_FOLDED:
             with np.errstate(all="ignore"):
-                return self.fold_call(getattr(np, name), arguments, named)
+                return self.folded_array(self.fold_call(getattr(np, name), arguments, named))
         if name in FUNCTIONS:
             return self.elementwise(lambda *x: self.math_function(FUNCTIONS[name], *x), arguments)
         method = getattr(self, f"np_{name}", None)
@@ -74,6 +76,24 @@ class NumpyCalls(ListCalls):
         if method is None:
             raise Cannot(f"calls np.{name}, which has no translation", "Write it as a loop over the elements.")
         return method(arguments, named)
+
+    def folded_array(self, made: Value) -> Value:
+        """A constant array that was computed here: a constant until somebody writes to it."""
+        if not isinstance(made, Const) or not isinstance(made.value, np.ndarray) or made.value.dtype.kind not in "biuf":
+            return made
+        if self.site in self.decisions.owned:
+            return self.filled(made.value)
+        made.site = self.site  # type: ignore[attr-defined]
+        return made
+
+    def computed_into(self, out: Value, name: str, arguments: list[Value], named: dict[str, Value]) -> Value:
+        """`np.add(a, b, out=c)`."""
+        if not isinstance(out, Cells | Mem):
+            raise Cannot(f"computes into {self.name_of(out)}", "Assign the result: x[:] = ...")
+        result = self.numpy_call(name, arguments, named)
+        self.changed(out)
+        self.store_array(out, result)
+        return out
 
     def math_function(self, name: str, *numbers: Num) -> Num:
         kind = (
@@ -123,6 +143,12 @@ class NumpyCalls(ListCalls):
         is_same = made is value and isinstance(made, Cells | Mem)
         return self.copy(made) if is_same else made
 
+    def np_asarray(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        dtype = self.dtype(named.get("dtype", arguments[1] if len(arguments) > 1 else None))
+        value = arguments[0]
+        same = isinstance(value, Cells | Mem) and (dtype is None or dtype == value.dtype)
+        return value if same else self.np_array(arguments, named)
+
     def filled(self, array: np.ndarray) -> Value:
         """A new array with known contents: small ones stay constants until somebody writes to them."""
         if self.site in self.decisions.owned or self.site in self.decisions.memory or array.size > 16:
@@ -159,7 +185,7 @@ class NumpyCalls(ListCalls):
         for part in parts:
             if not isinstance(part, Const):
                 raise Cannot("makes an array whose size varies", "Use a fixed size.")
-            flat += list(part.value) if isinstance(part.value, tuple | list) else [int(part.value)]
+            flat += [int(n) for n in np.atleast_1d(part.value)]
         return tuple(flat)
 
     def np_zeros(self, arguments: list[Value], named: dict[str, Value]) -> Value:
@@ -201,6 +227,10 @@ class NumpyCalls(ListCalls):
         return self.np_array(arguments[:1], {})
 
     def np_concatenate(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        listed = arguments[0]
+        if isinstance(listed, Lst) and not listed.fixed and not named and len(arguments) == 1:
+            rows = self.array_of_list(listed, None)
+            return self.flattened(rows) if len(self.shape(rows)) == 2 else self.np_hstack([listed], {})  # type: ignore[arg-type]
         parts = [self.array(p) for p in self.items(arguments[0])]
         axis = named.get("axis", arguments[1] if len(arguments) > 1 else Const(0)).value  # type: ignore[attr-defined]
         if len(self.shape(parts[0])) != 1 and axis not in (0,):
@@ -315,6 +345,12 @@ class NumpyCalls(ListCalls):
         axis = named.get("axis", arguments[1] if len(arguments) > 1 else Const(0)).value  # type: ignore[attr-defined]
         return self.reshaped(value, np.expand_dims(np.empty(self.known(self.shape(value))), axis).shape)
 
+    def view_by_places(self, arguments: list[Value], move: Callable[[np.ndarray], np.ndarray]) -> Value:
+        """As `by_places`, where NumPy makes a view."""
+        made = self.by_places(arguments, move)
+        self.note_view(made, self.array(arguments[0]))
+        return made
+
     def by_places(self, arguments: list[Value], move: Callable[[np.ndarray], np.ndarray]) -> Value:
         """An array whose elements stand in another order, which is known."""
         value = self.array(arguments[0])
@@ -355,27 +391,27 @@ class NumpyCalls(ListCalls):
 
     def np_flip(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         axis = named.get("axis", arguments[1] if len(arguments) > 1 else Const(None)).value  # type: ignore[attr-defined]
-        return self.by_places(arguments, lambda places: np.flip(places, axis))
+        return self.view_by_places(arguments, lambda places: np.flip(places, axis))
 
     def np_fliplr(self, arguments: list[Value], named: dict[str, Value]) -> Value:
-        return self.by_places(arguments, np.fliplr)
+        return self.view_by_places(arguments, np.fliplr)
 
     def np_flipud(self, arguments: list[Value], named: dict[str, Value]) -> Value:
-        return self.by_places(arguments, np.flipud)
+        return self.view_by_places(arguments, np.flipud)
 
     def np_rot90(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         turns = named.get("k", arguments[1] if len(arguments) > 1 else Const(1))
         if isinstance(turns, Const):
-            return self.by_places(arguments, lambda places: np.rot90(places, turns.value))
+            return self.view_by_places(arguments, lambda places: np.rot90(places, turns.value))
         shape = self.known(self.shape(self.array(arguments[0])))
         if len(shape) != 2 or shape[0] != shape[1]:
             raise Cannot("rotates an array that is not square by a number that varies", "Use `if` for each turn.")
         turn = self.temporary(f"({self.number(turns).expr}) % 4")
-        ways = [self.by_places(arguments, lambda places, k=k: np.rot90(places, k)) for k in range(4)]  # type: ignore[misc]
+        ways = [self.view_by_places(arguments, lambda places, k=k: np.rot90(places, k)) for k in range(4)]  # type: ignore[misc]
         return self.one_of(ways, [f"{turn} == {k}" for k in range(4)])
 
     def np_diag(self, arguments: list[Value], named: dict[str, Value]) -> Value:
-        return self.by_places(arguments, np.diag)
+        return self.view_by_places(arguments, np.diag)
 
     np_diagonal = np_diag
 

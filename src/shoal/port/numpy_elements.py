@@ -6,6 +6,7 @@ import ast
 import math
 
 from shoal.port.numpy_calls import NumpyCalls, is_literal
+from shoal.port.refusal import Cannot
 from shoal.port.values import (
     BOOL,
     FLOAT,
@@ -109,17 +110,22 @@ class NumpyElements(NumpyCalls):
 
     def np_round(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         digits = named.get("decimals", arguments[1] if len(arguments) > 1 else Const(0))
-        if not (isinstance(digits, Const) and digits.value == 0):
-            scale = literal(10.0 ** int(digits.value))  # type: ignore[attr-defined]
-            return self.elementwise(
-                lambda a: Num(
-                    rounded(f"(float(round({rounded(f'({a.expr} * {scale})', a.kind)})) / {scale})", a.kind), a.kind
-                ),
-                arguments[:1],
-            )
-        return self.elementwise(
-            lambda a: Num(f"float(round({a.expr}))", a.kind) if a.kind.is_float else a, arguments[:1]
-        )
+        if not isinstance(digits, Const):
+            raise Cannot("rounds to a number of decimals that varies", "Choose with `if`.")
+        scale = literal(10.0 ** abs(int(digits.value)))
+        before, after = ("*", "/") if digits.value > 0 else ("/", "*")
+
+        def one(a: Num) -> Num:
+            if not a.kind.is_float:
+                if digits.value < 0:
+                    raise Cannot("rounds whole numbers to tens", "Write n // 10 * 10.")
+                return a
+            if digits.value == 0:
+                return Num(f"rounding.half_even({a.expr})", a.kind)
+            scaled = rounded(f"({a.expr} {before} {scale})", a.kind)
+            return Num(rounded(f"(rounding.half_even({scaled}) {after} {scale})", a.kind), a.kind)
+
+        return self.elementwise(one, arguments[:1])
 
     def logical(self, arguments: list[Value], word: str) -> Value:
         return self.elementwise(lambda a, b: Num(f"({as_truth(a)} {word} {as_truth(b)})", Kind(BOOL)), arguments)

@@ -40,8 +40,10 @@ def cross(a: Array, b: Array) -> Array:
     return np.array([y * w - z * v, z * u - x * w, x * v - y * u])
 
 
-def average(a: Array, weights: Array) -> float:
-    """Weighted."""
+def average(a: Array, weights: Array | None = None) -> float:
+    """Weighted, where there are weights."""
+    if weights is None:
+        return float(np.mean(a))
     scale = np.sum(weights)
     return np.sum(a * weights) / scale
 

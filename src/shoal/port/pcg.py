@@ -129,6 +129,31 @@ def below(s, n):
     return (product >> 32) & LOW
 
 
+def next_piece(s, bits, kept):
+    """The next few bits: a half word is used piece by piece; `kept` has what is left of it, and how many pieces."""
+    if kept[1] == 0:
+        kept[0], kept[1] = next_half(s), 32 // bits - 1
+    else:
+        kept[0], kept[1] = kept[0] >> bits, kept[1] - 1
+    return kept[0] & ((1 << bits) - 1)
+
+
+def below_narrow(s, n, bits, kept):
+    """As `below`, for the types of 1, 8 and 16 bits; all numbers of one call share `kept`."""
+    assert 1 <= n <= 1 << bits
+    if n == 1:
+        return 0
+    if n == 1 << bits:
+        return next_piece(s, bits, kept)
+    low = (1 << bits) - 1
+    product = next_piece(s, bits, kept) * n
+    if product & low < n:
+        threshold = (low - (n - 1)) % n
+        while product & low < threshold:
+            product = next_piece(s, bits, kept) * n
+    return product >> bits
+
+
 def up_to(s, most):
     """Uniform on 0..most below 2**32, as NumPy shuffles: masked bits, drawn again while they are too large."""
     mask = most

@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import ast
+import copy
 import inspect
+import warnings
 from typing import Any
 
 import numpy as np
 
-from shoal.port.frames import FALLS, NEVER, Bind, as_column, as_load, is_about_arguments, set_once, takes_fam
-from shoal.port.joining import join, layout_of
+from shoal.port.attempts import Attempts
+from shoal.port.frames import (
+    FALLS,
+    NEVER,
+    Bind,
+    as_column,
+    as_load,
+    is_about_arguments,
+    is_exchange,
+    is_lazy,
+    set_once,
+    takes_fam,
+)
+from shoal.port.joining import join, layout_of, reference_of, without_references
 from shoal.port.layouts import ArrL, ConstL, FamL, NumL, OpaqueL, same, tidy
-from shoal.port.loops import Loops
-from shoal.port.refusal import Cannot, Refused, Restart
+from shoal.port.refusal import Cannot, Restart
+from shoal.port.sharing import CHANGING, homes, referred
 from shoal.port.values import (
     Cells,
     Const,
     DictV,
-    Either,
     Fam,
     Local,
     Lst,
@@ -29,8 +42,11 @@ from shoal.port.values import (
     Value,
 )
 
+SILENCING = (np.errstate, np.printoptions, warnings.catch_warnings)
+"""What changes no number for those inside."""
 
-class PlainStatements(Loops):
+
+class PlainStatements(Attempts):
     """How plain statements are followed."""
 
     def do_Return(self, node: ast.Return) -> str:
@@ -42,7 +58,7 @@ class PlainStatements(Loops):
             frame.result = self.hold(value)
             return NEVER
         key = ("return", frame.key)
-        layout = layout_of(value)
+        layout = reference_of(value)
         known = self.decisions.layouts.get(key)
         if known is None:
             known = self.decisions.layouts[key] = layout
@@ -105,8 +121,19 @@ class PlainStatements(Loops):
             return FALLS
         if isinstance(node.value, ast.Call) and self.only_tells(node.value):
             return FALLS
+        function = node.value.func if isinstance(node.value, ast.Call) else None
+        if isinstance(function, ast.Attribute) and function.attr in CHANGING and self.is_ignored(function.value):
+            self.values(node.value.args)  # type: ignore[attr-defined]
+            return FALLS
         self.value(node.value)
         return FALLS
+
+    def is_ignored(self, node: ast.expr) -> bool:
+        """Whether this is an attribute that cannot be stored: it may be changed, since nobody may look at it."""
+        if not isinstance(node, ast.Attribute):
+            return False
+        owner = self.value(node.value)
+        return isinstance(owner, Obj) and isinstance(owner.layout.attributes.get(self.mangled(node.attr)), OpaqueL)
 
     def do_Pass(self, node: ast.Pass) -> str:
         return FALLS
@@ -116,7 +143,15 @@ class PlainStatements(Loops):
         return FALLS
 
     def do_Assign(self, node: ast.Assign) -> str:
+        if is_lazy(node.value):
+            raise Cannot("keeps a generator, which looks at its items only later", "Keep a list: [...] or list(...).")
         value = self.value(node.value)
+        if is_exchange(node) and not any(map(self.is_kept_place, self.items(value))):
+            copies = [self.copy(item) if homes(item) else item for item in self.items(value)]
+            outer, self.copying = self.copying, True
+            self.assign(node.targets[0], Seq(copies))
+            self.copying = outer
+            return FALLS
         if len(node.targets) > 1:
             value = self.hold(value)
         for target in node.targets:
@@ -129,20 +164,41 @@ class PlainStatements(Loops):
         return FALLS
 
     def do_AugAssign(self, node: ast.AugAssign) -> str:
+        if isinstance(node.target, ast.Subscript) and self.is_ignored(node.target.value):
+            self.value(node.value)
+            return FALLS
+        node = self.called_once(node)
         read = ast.copy_location(as_load(node.target), node)
         old = self.value(read)
         new = self.value(node.value)
+        if isinstance(old, Lst) or (isinstance(old, Seq) and old.is_list):
+            self.changed(old)
         if isinstance(old, Seq) and old.is_list and isinstance(node.op, ast.Add):
             self.extend_list(old, new)
             return FALLS
-        if isinstance(old, Lst) and isinstance(node.op, ast.Add):
+        if isinstance(old, Lst) and isinstance(node.op, ast.BitOr if old.is_set else ast.Add):
             self.extend_list(old, new)
             return FALLS
         if isinstance(old, Cells | Mem) and old.shape and not isinstance(node.target, ast.Subscript):
+            self.changed(old)
             self.store_array(old, self.binary(node.op, old, new))
             return FALLS
         self.assign(node.target, self.binary(node.op, old, new))
         return FALLS
+
+    def called_once(self, node: ast.AugAssign) -> ast.AugAssign:
+        """`a[f()] += 1` with what is called beforehand, since the place is looked up twice."""
+        target = node.target
+        if isinstance(target, ast.Name) or not any(isinstance(n, ast.Call) for n in ast.walk(target)):
+            return node
+        made = copy.deepcopy(node)
+        for k, (part, spot) in enumerate([(made.target, "value"), (made.target, "slice")]):
+            inner = getattr(part, spot, None)
+            if inner is not None and any(isinstance(n, ast.Call) for n in ast.walk(inner)):
+                name = f"<{spot} {k}>"
+                self.frame.names[name] = self.hold(self.index(inner) if spot == "slice" else self.value(inner))
+                setattr(part, spot, ast.copy_location(ast.Name(name, ast.Load()), inner))
+        return made
 
     def do_FunctionDef(self, node: ast.FunctionDef) -> str:
         self.frame.names[node.name] = Local(node, self.frame)
@@ -154,25 +210,20 @@ class PlainStatements(Loops):
             self.frame.names[alias.asname or alias.name.partition(".")[0]] = Const(module)
         return FALLS
 
-    def do_Try(self, node: ast.Try) -> str:
-        depth = self.depth
-        try:
-            status = self.execute([*node.body, *node.orelse, *node.finalbody])
-        except Refused as refused:
-            handler = self.handler_of(node, refused.error) if self.depth == depth else None
-            if handler is None:
-                raise
-            return self.execute([*handler.body, *node.finalbody])
-        self.note("`except` is left out: what would raise in the original stops the compiled lane with its line")
-        return status
-
-    def handler_of(self, node: ast.Try, error: Exception | None) -> ast.ExceptHandler | None:
-        """What catches an error that is always raised."""
-        for handler in node.handlers:
-            kind = self.value(handler.type).value if handler.type is not None else Exception
-            if error is not None and isinstance(error, kind):
-                return handler
-        return None
+    def do_With(self, node: ast.With) -> str:
+        for item in node.items:
+            call = item.context_expr
+            maker = self.value(call.func) if isinstance(call, ast.Call) else Const(None)
+            raising = isinstance(call, ast.Call) and any(
+                isinstance(k.value, ast.Constant) and k.value.value in ("raise", "error") for k in call.keywords
+            )
+            if not isinstance(maker, Const) or maker.value not in SILENCING or raising or item.optional_vars:
+                raise Cannot(
+                    "is a `with` statement, which is not translated",
+                    "Do without it here (files are read in __init__), or keep compiled=False; np.errstate, "
+                    "np.printoptions and warnings.catch_warnings are understood.",
+                )
+        return self.execute(node.body)
 
     def do_Delete(self, node: ast.Delete) -> str:
         for target in node.targets:
@@ -199,10 +250,13 @@ class PlainStatements(Loops):
             self.unpack(target, value)
         elif isinstance(target, ast.Attribute):
             owner = self.value(target.value)
+            owner = owner.value if isinstance(owner, Maybe) else owner
             if not isinstance(owner, Obj):
                 raise Cannot(f"sets an attribute of {self.name_of(owner)}")
             self.set_attribute(owner, self.mangled(target.attr), value)
         elif isinstance(target, ast.Subscript):
+            if self.is_ignored(target.value):
+                return
             value = self.hold(value) if isinstance(value, Num) else value
             self.store_item(self.value(target.value), target.slice, value)
         else:
@@ -231,20 +285,8 @@ class PlainStatements(Loops):
             self.frame.names[name] = Num(variable, value.kind)
         elif isinstance(value, Seq) and not value.is_list:
             self.frame.names[name] = self.hold(value)
-        elif isinstance(value, Cells | Mem) and self.is_rebound(value):
-            self.frame.names[name] = self.copy(value)
-        elif isinstance(value, Fam | Maybe | Either):
-            self.frame.names[name] = self.hold(value)
         else:
-            self.frame.names[name] = value
-
-    def is_rebound(self, value: Cells | Mem) -> bool:
-        """Whether this is an attribute's array and the attribute is given a new one somewhere."""
-        base = value.exprs[0] if isinstance(value, Cells) else value.base
-        if not base.startswith("s."):
-            return False
-        field_name = base[2:].rpartition("_")[0] if isinstance(value, Cells) else base[2:]
-        return field_name in self.rebound
+            self.frame.names[name] = self.hold(value)
 
     def set_attribute(self, owner: Obj, name: str, value: Value) -> None:
         layout = owner.layout.attributes.get(name)
@@ -263,9 +305,12 @@ class PlainStatements(Loops):
         if type(layout).__name__ == "VarL":
             self.variants[base] = layout.store(self, base, value)
             return
+        if owner.base == "s." and self.place_of(layout) is not None:
+            self.set_place(layout, base, self.simple(value))
+            return
         path = base.removeprefix("s.")
         value = self.realise(value) if isinstance(value, Fam) and not takes_fam(layout) else value
-        wanted = layout_of(value)
+        wanted = without_references(layout_of(value))
         if isinstance(value, Fam) and value.made and isinstance(layout, FamL):
             wanted = layout
         both = (
@@ -279,4 +324,11 @@ class PlainStatements(Loops):
             raise Restart
         if isinstance(layout, ConstL):
             return
-        self.write(layout, base, value, owner.index)
+        if owner.base != "s.":
+            self.changed(owner)
+        given, moved = value, self.copying
+        if referred(value) & frozenset(layout.columns(base)):  # items of the old list, which is about to go
+            value, self.copying = self.copy(value), True
+        self.replaced(layout, base)
+        self.rehome(given, self.write(layout, base, value, owner.index))
+        self.copying = moved

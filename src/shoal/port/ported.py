@@ -27,8 +27,9 @@ from shoal.port.layouts import ConstL, OpaqueL, RngL, same
 from shoal.port.module import digest, load_kernel, port_folder, write_module
 from shoal.port.proof import LANES, Proof, prove
 from shoal.port.refusal import Outgrown
+from shoal.port.values import attributes_of, is_helper
 from shoal.port.variants import VarL
-from shoal.port.watch import apart, is_helper, unwrap, watch
+from shoal.port.watch import apart, unwrap, watch
 from shoal.port.writer import Source, translate
 from shoal.vector.kernel import KernelBatch
 from shoal.vector.lanes.making import EnvMaker
@@ -220,7 +221,7 @@ def _feed(sha: hashlib._Hash, x: object, others: list[object], depth: int) -> No
         for k, item in enumerate(x):
             _feed(sha, item, [y[k] for y in others if isinstance(y, list | tuple) and k < len(y)], depth + 1)
     elif is_helper(x):
-        _feed(sha, vars(x), [vars(y) for y in others], depth + 1)
+        _feed(sha, attributes_of(x), [attributes_of(y) for y in others], depth + 1)
 
 
 def _file_digest(path: str) -> str:

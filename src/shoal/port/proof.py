@@ -26,7 +26,7 @@ from shoal.port.layouts import DictL, Exported, Layout, ListL, MaybeL, ObjL, Seq
 from shoal.port.refusal import Cannot, Outgrown, PortError
 from shoal.port.watch import actions_of, unwrap
 from shoal.port.writer import Source
-from shoal.trees import leaf_paths
+from shoal.trees import index_tree, leaf_paths
 from shoal.vector.kernel import KernelBatch
 
 LANES = 16
@@ -208,7 +208,7 @@ class _Replay:
     def _compare(self, lane: int, moment: str, obs: Any, own_obs: Any, info: Any, own_info: dict[str, Any]) -> None:
         self._moment = moment
         noise = self._noise(lane)
-        shown = dict(leaf_paths(_row(obs, lane)))
+        shown = dict(leaf_paths(index_tree(obs, lane)))
         original = dict(leaf_paths(_as_tree(own_obs, self._source.space)))
         for path, leaf in shown.items():
             own = np.asarray(original[path])
@@ -324,14 +324,6 @@ def _within(guards: list[str], column: np.ndarray, theirs: np.ndarray, state: Ex
 
 def _as_deep(mask: np.ndarray, ndim: int) -> np.ndarray:
     return mask.reshape(mask.shape + (1,) * (ndim - mask.ndim))
-
-
-def _row(tree: Any, lane: int) -> Any:
-    if isinstance(tree, dict):
-        return {key: _row(part, lane) for key, part in tree.items()}
-    if isinstance(tree, tuple):
-        return tuple(_row(part, lane) for part in tree)
-    return tree[lane]
 
 
 def _as_tree(obs: Any, space: gym.Space) -> Any:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import ast
 import builtins
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from shoal.port.expressions import text_of
 from shoal.port.frames import Walk, as_walk
-from shoal.port.joining import layout_of
+from shoal.port.joining import reference_of
 from shoal.port.layouts import ListL
-from shoal.port.math_calls import MathCalls
-from shoal.port.refusal import Cannot, Raises
+from shoal.port.order_calls import OrderCalls
+from shoal.port.refusal import Cannot
+from shoal.port.rounding import MOST_DECIMALS
 from shoal.port.values import (
     PY_BOOL,
     PY_FLOAT,
@@ -23,6 +24,7 @@ from shoal.port.values import (
     Const,
     DictV,
     Dyn,
+    Fam,
     Lst,
     Mem,
     Num,
@@ -39,7 +41,7 @@ WRITTEN = {"repr", "bin", "hex", "format", "ascii"}
 """Builtins that make text, which is for people to read."""
 
 
-class PythonCalls(MathCalls):
+class PythonCalls(OrderCalls):
     """How builtins are followed."""
 
     def make_int(self, arguments: list[Value], named: dict[str, Value]) -> Value:
@@ -62,6 +64,8 @@ class PythonCalls(MathCalls):
 
     def make_str(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         value = arguments[0]
+        if isinstance(value, Fam):
+            return replace(value, options=list(map(str, value.options)), made=True)
         return Const(str(value.value)) if isinstance(value, Const) else Opaque(TEXT)
 
     def make_tuple(self, arguments: list[Value], named: dict[str, Value]) -> Value:
@@ -70,7 +74,7 @@ class PythonCalls(MathCalls):
     def make_list(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         value = self.simple(arguments[0]) if arguments else Const(())
         if isinstance(value, Lst):
-            return self.copy(value)
+            return self.shallow_copy(value)
         if isinstance(value, Walk) or (isinstance(value, Mem) and isinstance(value.shape[0], Dyn)):
             return self.list_of_walk(as_walk(self, value))
         return self.sequence(self.items(value), True)
@@ -87,11 +91,17 @@ class PythonCalls(MathCalls):
             self.extend_list(made, self.simple(arguments[0]))
         return made
 
-    def list_of_walk(self, walk: Walk | None) -> Value:
+    def shallow_copy(self, value: Lst) -> Value:
+        """A new list of the same items."""
+        return self.list_of_walk(as_walk(self, value), value) if value.layout is not None else self.copy(value)
+
+    def list_of_walk(self, walk: Walk | None, like: Lst | None = None) -> Value:
+        """A list of what is gone through, of the kind that `like` is."""
         assert walk is not None
         with self.block():
-            layout = layout_of(self.simple(walk.item("0")))
-        target = self.write(ListL(layout, walk.cap), self.unique("items"), Seq([]))
+            layout = reference_of(self.simple(walk.item("0")))
+        is_set, drops = (like.is_set, like.drops) if like is not None else (False, False)
+        target = self.write(ListL(layout, walk.cap, is_set, drops=drops), self.unique("items"), Seq([]))
         assert isinstance(target, Lst)
         count = self.temporary(walk.count)
         self.loop((Dyn(count, walk.cap),), lambda at: self.write(layout, target.base, walk.item(at[0]), (at[0],)))
@@ -112,7 +122,8 @@ class PythonCalls(MathCalls):
         value = self.simple(arguments[0]) if arguments else Const({})
         if isinstance(value, Const) and isinstance(value.value, dict):
             return DictV({**{k: Const(v) for k, v in value.value.items()}, **named}, self.depth)
-        pairs = value.items if isinstance(value, DictV) else self.pairs(value)
+        given = value.items if isinstance(value, DictV) else self.pairs(value)
+        pairs = {key: self.hold(item) for key, item in given.items()}
         return DictV({**pairs, **named}, self.depth)
 
     def pairs(self, rows: Value) -> dict[Any, Value]:
@@ -179,9 +190,7 @@ class PythonCalls(MathCalls):
             else None
         )
         if walk is not None:
-            return Walk(
-                walk.count, walk.cap, lambda at: Seq([Num(f"{at} + {start}" if start else at, PY_INT), walk.item(at)])
-            )
+            return replace(walk, item=lambda at: Seq([Num(f"{at} + {start}" if start else at, PY_INT), walk.item(at)]))
         return Seq([Seq([Const(k), item]) for k, item in enumerate(self.items(value), start)])
 
     def builtin_zip(self, arguments: list[Value], named: dict[str, Value]) -> Value:
@@ -190,7 +199,9 @@ class PythonCalls(MathCalls):
             walks = [as_walk(self, a) or self.walk_of_items(a) for a in arguments]
             counts = [w.count for w in walks]
             count = self.temporary(f"min({', '.join(counts)})" if len(set(counts)) > 1 else counts[0])
-            return Walk(count, min(w.cap for w in walks), lambda at: Seq([w.item(at) for w in walks]))
+            lengths = tuple(length for w in walks for length in w.lengths)
+            sources = Seq([w.source for w in walks if w.source is not None])
+            return Walk(count, min(w.cap for w in walks), lambda at: Seq([w.item(at) for w in walks]), sources, lengths)
         return Seq([Seq(list(row)) for row in zip(*map(self.items, arguments), strict=False)])
 
     def walk_of_items(self, value: Value) -> Walk:
@@ -204,7 +215,8 @@ class PythonCalls(MathCalls):
             return Const(value.value[::-1])
         if isinstance(value, Lst):
             length = self.temporary(value.length)
-            return Walk(length, value.cap, lambda at: self.item(value, f"{length} - 1 - {at}"))
+            lengths = () if value.fixed else (value.length,)
+            return Walk(length, value.cap, lambda at: self.item(value, f"{length} - 1 - {at}"), value, lengths)
         return Seq(self.items(value)[::-1])
 
     def builtin_map(self, arguments: list[Value], named: dict[str, Value]) -> Value:
@@ -230,6 +242,13 @@ class PythonCalls(MathCalls):
         if not isinstance(arguments[1], Const):
             raise Cannot("asks for an attribute whose name varies", "Use `if`.")
         return self.attribute(arguments[0], arguments[1].value)
+
+    def builtin_setattr(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        owner, name, value = arguments
+        if not isinstance(owner, Obj) or not isinstance(name, Const):
+            raise Cannot("sets an attribute whose name varies", "Use `if`.")
+        self.set_attribute(owner, name.value, value)
+        return Const(None)
 
     def builtin_hasattr(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         if isinstance(arguments[0], Obj) and isinstance(arguments[1], Const):
@@ -283,67 +302,22 @@ class PythonCalls(MathCalls):
         items = self.items(value)
         return self.all_of(items) if wants_all else self.any_of(items)
 
-    def builtin_max(self, arguments: list[Value], named: dict[str, Value]) -> Value:
-        return self.best(arguments, named, ">")
-
-    def builtin_min(self, arguments: list[Value], named: dict[str, Value]) -> Value:
-        return self.best(arguments, named, "<")
-
-    def best(self, arguments: list[Value], named: dict[str, Value], symbol: str) -> Value:
-        op = ast.Gt() if symbol == ">" else ast.Lt()
-        key = named.get("key")
-        if len(arguments) == 1 and isinstance(arguments[0], Lst | Walk):
-            return self.best_of_walk(as_walk(self, arguments[0]), key, op)
-        items = arguments if len(arguments) > 1 else self.items(arguments[0])
-        if not items and "default" in named:
-            return named["default"]
-        best, score = items[0], self.call(key, [items[0]], {}) if key else items[0]
-        for item in items[1:]:
-            item, best = self.hold(item), self.hold(best)
-            other = self.hold(self.call(key, [item], {}) if key else item)
-            test = self.truth(self.compare(op, other, score))
-            if isinstance(test, Const):
-                best, score = (item, other) if test.value else (best, score)
-                continue
-            test = self.hold(test)
-            best = self.hold(self.choose(test.expr, ([], item), ([], best)))
-            score = self.hold(self.choose(test.expr, ([], other), ([], score))) if key else best
-        return best
-
-    def best_of_walk(self, walk: Walk | None, key: Value | None, op: ast.cmpop) -> Value:
-        assert walk is not None
-        count = self.temporary(walk.count)
-        self.emit(f"assert {count} > 0")
-        first = self.hold(self.simple(walk.item("0")))
-        layout, base = layout_of(first), self.unique("best")
-        best = self.write(layout, base, first)
-        score = self.call(key, [first], {}) if key else first
-        mark = self.unique("score")
-        self.write(layout_of(score), mark, score)
-        kept = layout_of(score).read(mark)
-
-        def one(at: list[str]) -> None:
-            item = self.hold(self.simple(walk.item(at[0])))
-            other = self.hold(self.call(key, [item], {}) if key else item)
-            test = self.truth(self.compare(op, other, kept))
-            with self.block() as lines:
-                self.write(layout, base, item)
-                self.write(layout_of(score), mark, other)
-            self.emit_block(f"if {text_of(test)}:", lines)
-
-        self.loop((Dyn(count, walk.cap),), one)
-        return self.hold(best)
-
     def builtin_round(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         if all(isinstance(a, Const) for a in arguments):
             return self.fold_call(round, arguments, {})
         if len(arguments) > 1 and not (isinstance(arguments[1], Const) and arguments[1].value is None):
-            kind = self.number(arguments[0]).kind
-            if kind.weak or kind.mixed:
-                return Opaque("is rounded to decimal places; use np.round, or scale, round and scale back")
-            return self.numpy_call("round", arguments, {})
+            return self.round_decimals(self.number(arguments[0]), arguments[1])
         number = self.number(arguments[0])
         return Num(f"round({number.expr})" if number.kind.is_float else number.expr, PY_INT)
+
+    def round_decimals(self, number: Num, digits: Value) -> Value:
+        if not number.kind.weak:
+            return self.numpy_call("round", [number, digits], {})
+        if not number.kind.is_float and isinstance(digits, Const) and digits.value >= 0:
+            return number
+        if number.kind.mixed or not (isinstance(digits, Const) and 0 <= digits.value <= MOST_DECIMALS):
+            return Opaque("is rounded to decimal places; use np.round, or scale, round and scale back")
+        return Num(f"rounding.decimals({number.expr}, {10.0**digits.value!r})", PY_FLOAT)
 
     def builtin_divmod(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         a, b = (self.hold(x) for x in arguments)
@@ -351,65 +325,3 @@ class PythonCalls(MathCalls):
 
     def builtin_pow(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         return self.binary(ast.Pow(), arguments[0], arguments[1])
-
-    def builtin_sorted(self, arguments: list[Value], named: dict[str, Value]) -> Value:
-        value = arguments[0]
-        if isinstance(value, Const) and "key" not in named:
-            return Const(sorted(value.value, reverse=bool(named.get("reverse", Const(False)).value)))  # type: ignore[attr-defined]
-        if isinstance(value, Walk):
-            value = self.list_of_walk(value)
-        if isinstance(value, Lst):
-            plain = ListL(self.item_layout(value), value.cap, fixed=value.fixed)
-            made = self.write(plain, self.unique("sorted"), value)
-        else:
-            items = self.items(value)
-            self.decisions.lists.setdefault(self.site, (max(len(items), 1), True))
-            made = self.bounded(Seq(items, True, self.site, self.depth))
-        assert isinstance(made, Lst)
-        self.sort_list(made, named)
-        return made
-
-    def sort_list(self, made: Lst, named: dict[str, Value]) -> None:
-        """Insertion sort in place, which leaves equals in their order as Python's does."""
-        key, reverse = named.get("key"), named.get("reverse", Const(False))
-        if not isinstance(reverse, Const) or named.keys() - {"key", "reverse"}:
-            raise Cannot("sorts in an order that varies", "Use `if` around two sorts.")
-        if made.layout is None:
-            return
-        i, j = self.unique("i"), self.unique("j")
-        with self.block() as turn:
-            held = self.write(made.layout, self.unique("held"), self.item(made, i))
-            mark = self.hold(self.sort_key(key, held))
-            self.emit(f"{j} = {i} - 1")
-            with self.block() as search:
-                other = self.sort_key(key, self.item(made, j))
-                goes_before = self.ordered(other, mark) if reverse.value else self.ordered(mark, other)
-                test = self.truth(goes_before)
-                self.emit(f"if not {test.expr if isinstance(test, Num) else test.value}:")
-                self.emit("    break")
-                self.write(made.layout, made.base, self.item(made, j), (*made.prefix, f"{j} + 1"))
-                self.emit(f"{j} = {j} - 1")
-            self.emit_block(f"while {j} >= 0:", search)
-            self.write(made.layout, made.base, held, (*made.prefix, f"{j} + 1"))
-        self.emit_block(f"for {i} in range(1, {made.length}):", turn)
-
-    def sort_key(self, key: Value | None, item: Value) -> Value:
-        plain = key is None or (isinstance(key, Const) and key.value is None)
-        return self.simple(item if plain else self.call(key, [item], {}))  # type: ignore[arg-type]
-
-    def builtin_next(self, arguments: list[Value], named: dict[str, Value]) -> Value:
-        """The first item of what a generator would give."""
-        value = self.list_of_walk(arguments[0]) if isinstance(arguments[0], Walk) else arguments[0]
-        if not isinstance(value, Lst):
-            items = self.items(value)
-            if not items and len(arguments) < 2:
-                raise Raises(StopIteration())
-            return items[0] if items else arguments[1]
-        first = self.item(value, "0")
-        if len(arguments) < 2:
-            self.emit(f"assert {value.length} > 0")
-            return self.hold(self.simple(first))
-        return self.choose(f"({value.length} > 0)", ([], first), ([], arguments[1]))
-
-    def builtin_iter(self, arguments: list[Value], named: dict[str, Value]) -> Value:
-        return arguments[0]

@@ -20,14 +20,15 @@ from shoal.port.frames import (
     can_change,
     loaded_names,
     match_as_if,
+    not_one_list,
     returns_in_loop,
     same_value,
     without_else,
 )
-from shoal.port.joining import join, layout_of
+from shoal.port.joining import join, layout_of, reference_of
 from shoal.port.layouts import Layout, OpaqueL, is_stored
 from shoal.port.refusal import UNSETTLED, Cannot, Obstacle, Refused, Restart
-from shoal.port.storing import Storing
+from shoal.port.sharing import Homes, Sharing
 from shoal.port.values import (
     Const,
     Num,
@@ -40,7 +41,7 @@ UNROLL = 8
 MOST_UNROLLED = 64
 
 
-class Statements(Storing):
+class Statements(Sharing):
     """How statements are followed."""
 
     frame: Frame
@@ -52,7 +53,7 @@ class Statements(Storing):
         """The value that a call returns."""
         outer, outer_loops, outer_site = getattr(self, "frame", None), getattr(self, "loops", []), self.site
         frame.entry_depth, frame.caller = self.depth, outer
-        self.frame, self.loops = frame, []
+        self.frame, self.loops = frame, frame.loops
         body = list(frame.node.body)
         returns = [node for node in ast.walk(frame.node) if isinstance(node, ast.Return)]
         if any(node.value is not None for node in returns) and not isinstance(body[-1], ast.Return):
@@ -138,15 +139,19 @@ class Statements(Storing):
         test = self.test(test_node)
         assert isinstance(test, Num)
         before, variants = dict(self.frame.names), dict(self.variants)
+        shares = self.shares
+        joined: frozenset[tuple[Homes, Homes]] = frozenset()
         blocks, statuses, names = [], [], []
         for way in ways:
-            self.frame.names, self.variants = dict(before), dict(variants)
+            self.frame.names, self.variants, self.shares = dict(before), dict(variants), shares
             with self.block() as lines:
                 statuses.append(self.execute([*way, *rest]))
+            joined |= self.shares
             blocks.append(lines)
             names.append(self.frame.names)
+        self.shares = joined
         if statuses.count(NEVER) == 0:
-            self.merge(before, (blocks[0], names[0]), (blocks[1], names[1]))
+            self.merge(statement, (blocks[0], names[0]), (blocks[1], names[1]))
         elif statuses[0] == NEVER:
             self.frame.names = names[1]
         self.write_if(test.expr, *blocks)
@@ -182,10 +187,11 @@ class Statements(Storing):
             self.emit("    break")
             return self.execute(rest)
         if rest:
-            before = dict(self.frame.names)
+            before, shares = dict(self.frame.names), self.shares
             with self.block() as lines:
                 self.execute(rest)
                 self.settle(before)
+            self.shares |= shares
             self.emit_block(f"if not {self.frame.done}:", lines)
         return MAYBE
 
@@ -198,21 +204,23 @@ class Statements(Storing):
             chosen = node.body if test.value else node.orelse
             rest[:0] = chosen
             return FALLS, False
-        site = self.statement
+        site, shares = self.statement, self.shares
         if not self.loops and (always_leaves(node.body) or always_leaves(node.orelse)):
             return self.rest_inside(test.expr, node, rest), True
         before, variants = dict(self.frame.names), dict(self.variants)
         with self.block() as then:
             status_then = self.execute(node.body)
-        names_then, variants_then = self.frame.names, self.variants
-        self.frame.names, self.variants = dict(before), dict(variants)
+        names_then, variants_then, shares_then = self.frame.names, self.variants, self.shares
+        self.frame.names, self.variants, self.shares = dict(before), dict(variants), shares
         with self.block() as other:
             status_other = self.execute(node.orelse)
         names_other, variants_other = self.frame.names, self.variants
+        self.shares |= shares_then
         if status_then == NEVER or status_other == NEVER:
             goes_on = names_other if status_then == NEVER else names_then
             self.variants = variants_other if status_then == NEVER else variants_then
             self.frame.names = goes_on
+            self.set_where_raised(then if status_then == NEVER else other, goes_on)
             self.write_if(test.expr, then, other)
             if status_then == status_other:
                 return NEVER, False
@@ -220,24 +228,35 @@ class Statements(Storing):
                 return self.flagged(), False
             return (MAYBE if MAYBE in (status_then, status_other) else FALLS), False
         self.statement = site
-        self.merge(before, (then, names_then), (other, names_other))
+        self.merge(node, (then, names_then), (other, names_other))
         self.needed_later(node, before, (then, names_then), (other, names_other))
         self.variants = {k: v for k, v in variants_then.items() if variants_other.get(k) == v}
         self.write_if(test.expr, then, other)
         return (MAYBE if MAYBE in (status_then, status_other) else FALLS), False
 
+    def set_where_raised(self, lines: list[str], names: dict[str, Value]) -> None:
+        """Variables have a value on every way, also behind a `raise` that stops the lane."""
+        if not lines or lines[-1] != "assert False":
+            return
+        for name, value in names.items():
+            base = self.frame.variables.get(name)
+            if base is not None and isinstance(value, Num) and value.expr == base:
+                lines.append(f"{base} = {literal(value.kind.dtype.type(0))}")
+
     def rest_inside(self, test: str, node: ast.If, rest: list[ast.stmt]) -> str:
         """A branch of which one way leaves the function: the rest belongs to the way that goes on."""
         leaves = always_leaves(node.body)
-        before, variants = dict(self.frame.names), dict(self.variants)
+        before, variants, shares = dict(self.frame.names), dict(self.variants), self.shares
         with self.block() as then:
             status_then = self.execute(node.body if leaves else [*node.body, *rest])
-        after = self.frame.names, self.variants
-        self.frame.names, self.variants = before, variants
+        after, shares_then = (self.frame.names, self.variants), self.shares
+        self.frame.names, self.variants, self.shares = before, variants, shares
         with self.block() as other:
             status_other = self.execute([*node.orelse, *rest] if leaves else node.orelse)
+        self.shares |= shares_then
         if not leaves:
             self.frame.names, self.variants = after
+        self.set_where_raised(then if leaves else other, self.frame.names)
         self.write_if(test, then, other)
         return NEVER if status_then == status_other == NEVER else self.partly()
 
@@ -251,7 +270,17 @@ class Statements(Storing):
         if other:
             self.emit_block("else:", other)
 
-    def merge(self, before: dict[str, Value], first: tuple, second: tuple) -> None:
+    def is_read_again(self, name: str, node: ast.AST) -> bool:
+        """Whether a function reads a name behind a statement, or in the next turn of a loop around it."""
+        if self.loops and name not in self.loops[-1].own:
+            return True
+        last = getattr(node, "end_lineno", 0)
+        return any(
+            isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) and n.lineno > last
+            for n in ast.walk(self.frame.node)
+        )
+
+    def merge(self, node: ast.AST, first: tuple, second: tuple) -> None:
         """One set of names after two branches, each of which writes what the other has differently."""
         (then, names_then), (other, names_other) = first, second
         merged: dict[str, Value] = {}
@@ -265,11 +294,13 @@ class Statements(Storing):
             if same_value(a, b):
                 merged[name] = a
                 continue
-            if can_change(a) and can_change(b) and type(a) is type(b):
+            if can_change(a) and can_change(b) and type(a) is type(b) and not_one_list(a, b):
+                if not self.is_read_again(name, node):
+                    continue
                 self.decisions.split.add(self.statement)
                 raise Restart
             try:
-                layout = join(layout_of(a), layout_of(b))
+                layout = join(reference_of(a), reference_of(b))
             except Cannot as cannot:
                 merged[name] = Opaque(f"{name} {cannot.reason}")
                 continue
@@ -290,7 +321,7 @@ class Statements(Storing):
         loads.subtract(loaded_names(node))
         for (lines, names), others in ((first, second[1]), (second, first[1])):
             for name in [n for n in names if n not in others and n not in before and loads[n] > 0]:
-                layout = layout_of(names[name])
+                layout = reference_of(names[name])
                 if isinstance(names[name], Const) or not is_stored(layout):
                     continue
                 base = self.variable(name)
@@ -304,7 +335,7 @@ class Statements(Storing):
         for name, old in before.items():
             new = self.frame.names.get(name)
             if new is not None and not same_value(old, new):
-                layout = layout_of(new)
+                layout = reference_of(new)
                 self.begin_with_zeros(layout, self.variable(name))
                 self.frame.names[name] = self.write(layout, self.variable(name), new)
 

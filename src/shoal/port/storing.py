@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from shoal.port.code import BOOL_TYPE, Code
-from shoal.port.layouts import ArrL, ConstL, DictL, EitherL, FamL, Layout, ListL, MaybeL, NumL, ObjL, SeqL, tidy
+from shoal.port.layouts import (
+    ArrL,
+    ConstL,
+    DictL,
+    EitherL,
+    FamL,
+    Layout,
+    ListL,
+    MaybeL,
+    NumL,
+    ObjL,
+    RefL,
+    SeqL,
+    read_at,
+    tidy,
+)
 from shoal.port.refusal import Cannot
 from shoal.port.values import (
     Cells,
@@ -40,6 +56,11 @@ class Storing(Code):
     def write(self, layout: Layout, name: str, value: Value, index: tuple[str, ...] = ()) -> Value:
         """Store `value` at `name` in this layout; the value as it can be read from there."""
         target = f"{name}[{', '.join(index)}]" if index else name
+        if isinstance(layout, RefL):
+            self._write_reference(layout, name, value, index)
+            return layout.read(name, index)
+        if isinstance(layout, ArrL | ListL | ObjL | DictL | SeqL):
+            self.note_copy(layout, name, value, index)
         if isinstance(value, Fam) and not isinstance(layout, FamL | MaybeL):
             value = self.realise(value)
         if isinstance(layout, MaybeL):
@@ -71,6 +92,17 @@ class Storing(Code):
         elif isinstance(layout, ConstL) and not (isinstance(value, Const) and layout == ConstL(value.value)):
             raise Cannot(f"was {layout.value!r} whenever it was looked at, and is set to something else here")
         return layout.read(name, index)
+
+    def _write_reference(self, layout: RefL, name: str, value: Value, index: tuple[str, ...]) -> None:
+        if value.place is None or (value.place[1], len(value.place[2])) != (layout.name, layout.rank):
+            raise Cannot(
+                "is now something in one list, now something else",
+                "Choose with `if`, and use each in its own branch.",
+            )
+        for column, at in zip(layout.columns(name), value.place[2], strict=True):
+            spot = f"{column}[{', '.join(index)}]" if index else column
+            if spot != at:
+                self.emit(f"{spot} = {at}")
 
     def _write_items(self, layouts: Sequence[Layout], name: str, values: list[Value], index: tuple[str, ...]) -> None:
         values = [self.hold(v) for v in values] if len(values) > 1 else values
@@ -220,7 +252,13 @@ class Storing(Code):
             return Fam(value.layout.options, f"{value.base} * {value.cap} + {at}" if value.base else at)
         if isinstance(value.layout, Mem):
             return self.element(value.layout, [at])
-        return value.layout.read(value.base, (*value.prefix, at))
+        if isinstance(value.layout, RefL):
+            places = [
+                self.temporary(f"{c}[{', '.join((*value.prefix, at))}]") for c in value.layout.columns(value.base)
+            ]
+            self.emit(f"assert {places[-1]} >= 0")  # what was removed from its list
+            return read_at(value.layout.item, value.layout.name, tuple(places))
+        return read_at(value.layout, value.base, (*value.prefix, at))
 
     def item_layout(self, value: Lst) -> Layout:
         """How the items of a list are stored."""
@@ -270,6 +308,8 @@ class Storing(Code):
             isinstance(value, Const) and isinstance(value.value, np.ndarray) and value.value.ndim
         ):
             found = [Const(x) for x in value.value]
+        elif isinstance(value, Const) and isinstance(value.value, enum.EnumMeta):
+            found = list(map(Const, value.value))
         elif isinstance(value, DictV):
             found = [Const(key) for key in value.items]
         elif isinstance(value, Cells):

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from shoal.port.expressions import COMPARISONS, Expressions, is_array, negated, plain, text_of
-from shoal.port.frames import can_change, same_value
-from shoal.port.joining import join, layout_of
+from shoal.port.frames import can_change, not_one_list, same_value
+from shoal.port.joining import join, reference_of
 from shoal.port.layouts import NumL, same
 from shoal.port.refusal import Cannot, Restart
 from shoal.port.values import (
@@ -31,6 +31,7 @@ from shoal.port.values import (
     Maybe,
     Num,
     Obj,
+    Opaque,
     Seq,
     Value,
     as_float,
@@ -90,6 +91,8 @@ class Truths(Expressions):
             if len(value.options) == 1:
                 return Const(value.options[0])
             numbers = all(is_number(x) and not isinstance(x, enum.Enum) for x in value.options)
+            if one_of_dicts(value):
+                return value
             if numbers or all(isinstance(x, np.ndarray | tuple | list | dict) for x in value.options):
                 return self.realise(value)
         return value
@@ -157,19 +160,27 @@ class Truths(Expressions):
             return self.value(node.body if test.value else node.orelse)
         test = self.hold(test)
         with self.block() as then:
-            first = self.value(node.body)
+            first = self.known_there(node.test, node.body, True)
         with self.block() as other:
-            second = self.value(node.orelse)
+            second = self.known_there(node.test, node.orelse, False)
         return self.choose(test.expr, (then, first), (other, second))
+
+    def known_there(self, test: ast.expr, part: ast.expr, outcome: bool) -> Value:
+        """The value of one way of a choice; not None if that is what the choice was about."""
+        value = self.value(part)
+        asked = ast.unparse(part)
+        there = (asked, f"{asked} is not None") if outcome else (f"{asked} is None", f"not {asked}")
+        repeats = not any(isinstance(n, ast.Call) for n in ast.walk(part))
+        return value.value if isinstance(value, Maybe) and repeats and ast.unparse(test) in there else value
 
     def choose(self, test: str, first: tuple, second: tuple) -> Value:
         """One value or the other; each with the lines that compute it."""
         (then, a), (other, b) = first, second
         a, b = self.simple(a), self.simple(b)
-        if can_change(a) and can_change(b) and not same_value(a, b):
+        if can_change(a) and can_change(b) and not same_value(a, b) and not_one_list(a, b):
             self.decisions.split.add(self.statement)
             raise Restart
-        layout = join(layout_of(a), layout_of(b))
+        layout = join(reference_of(a), reference_of(b))
         numbers = isinstance(a, Num | Const) and isinstance(b, Num | Const)
         if numbers and isinstance(layout, NumL) and not then and not other:
             x, y = self.number(a), self.number(b)
@@ -188,12 +199,14 @@ class Truths(Expressions):
     # ------------------------------------------------------------------ comparisons
 
     def see_Compare(self, node: ast.Compare) -> Value:
-        values = self.values([node.left, *node.comparators])
+        asked = [isinstance(op, ast.In | ast.NotIn) for op in node.ops]
+        parts = [_members(part) if of else part for of, part in zip(asked, node.comparators, strict=True)]
+        values = self.values([node.left, *parts])
         if len(node.ops) > 1:
             values = [self.hold(v) for v in values]
-        parts = [self.compare(op, a, b) for op, a, b in zip(node.ops, values, values[1:], strict=False)]
-        result = parts[0]
-        for part in parts[1:]:
+        tests = [self.compare(op, a, b) for op, a, b in zip(node.ops, values, values[1:], strict=False)]
+        result = tests[0]
+        for part in tests[1:]:
             if isinstance(result, Const):
                 result = part if result.value else result
             elif isinstance(part, Const):
@@ -263,9 +276,12 @@ class Truths(Expressions):
 
     def equal(self, a: Value, b: Value) -> Value | None:
         """`a == b` for what is not numbers or arrays; None for those."""
-        if isinstance(b, Fam) and not isinstance(a, Fam):
+        for side in (a, b):
+            if isinstance(side, Opaque):
+                raise Cannot(f"compares something that {side.why}")
+        if isinstance(b, Fam) and not isinstance(a, Fam | Maybe):
             a, b = b, a
-        if isinstance(a, Fam):
+        if isinstance(a, Fam) and not isinstance(b, Maybe):
             return self.equal_family(a, b)
         if isinstance(a, Maybe) or isinstance(b, Maybe):
             maybe, other = (a, b) if isinstance(a, Maybe) else (b, a)
@@ -343,6 +359,8 @@ class Truths(Expressions):
         if isinstance(a, Const) and isinstance(b, Const):
             return Const(a.value is b.value or (isinstance(a.value, enum.Enum | bool) and a.value == b.value))
         for x, y in ((a, b), (b, a)):
+            if isinstance(x, Opaque) and x.why.startswith("is None or"):
+                raise Cannot(f"compares something that {x.why}")
             if isinstance(y, Const) and y.value is None:
                 return (
                     Num(x.none, PY_BOOL)
@@ -355,9 +373,32 @@ class Truths(Expressions):
                 return self.compare(ast.Eq(), x, y) if x.kind.is_bool and x.kind.weak else Const(False)
             if isinstance(x, Fam):
                 return self.equal_family(x, y)
+        if isinstance(a, Maybe) or isinstance(b, Maybe):
+            return self.identical_if_any(a, b)
         if isinstance(a, Obj) and isinstance(b, Obj):
+            if a.base != b.base:
+                self.must_not_share(a, b)
             if a.base == b.base and len(a.index) == len(b.index):
                 tests = [f"{x} == {y}" for x, y in zip(a.index, b.index, strict=True) if x != y]
                 return Num(f"({' and '.join(tests)})", PY_BOOL) if tests else Const(True)
             return Const(False)
         raise Cannot("asks whether two things are the same object", "Compare with ==.")
+
+    def identical_if_any(self, a: Value, b: Value) -> Value:
+        """As `identical`, of two things of which either may be None."""
+        nothing: list[Value] = [Num(v.none, PY_BOOL) if isinstance(v, Maybe) else Const(False) for v in (a, b)]
+        inner = self.truth(self.identical(*(v.value if isinstance(v, Maybe) else v for v in (a, b))))
+        something: list[Value] = [negated(test) for test in nothing]
+        return self.any_of([self.all_of(nothing), self.all_of([*something, inner])])
+
+
+def one_of_dicts(value: Value) -> bool:
+    """Whether this is one of some constant dicts whose keys are not the same."""
+    options = value.options if isinstance(value, Fam) else []
+    keys = [list(x) for x in options if isinstance(x, dict)]
+    return len(keys) == len(options) and any(known != keys[0] for known in keys)
+
+
+def _members(part: ast.expr) -> ast.expr:
+    """What `x in {a, b}` looks through: nobody asks there whether some members are equal."""
+    return ast.copy_location(ast.Tuple(part.elts, ast.Load()), part) if isinstance(part, ast.Set) else part

@@ -7,10 +7,14 @@ operation, which gives the same bits (53 bits are more than twice 24, and two mo
 
 from __future__ import annotations
 
+import enum
 import math
+import sys
+import types
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
+import gymnasium as gym
 import numpy as np
 
 from shoal.port.refusal import Cannot
@@ -68,6 +72,46 @@ def is_number(x: object) -> TypeGuard[Number]:
     return isinstance(x, bool | int | float | np.bool_ | np.integer | np.floating)
 
 
+def is_helper(x: object) -> bool:
+    """Whether `x` is an object of somebody's class, to be flattened into its attributes."""
+    cls = type(x)
+    if isinstance(x, gym.Env | gym.Space | np.generic | np.ndarray | enum.Enum | type | types.ModuleType) or (
+        callable(x) and not hasattr(x, "__dict__")
+    ):
+        return False
+    foreign = cls.__module__.split(".")[0] in (
+        "builtins",
+        "numpy",
+        "gymnasium",
+        "collections",
+        "functools",
+        "pygame",
+        "random",
+        "logging",
+        "threading",
+    )
+    return (
+        (hasattr(x, "__dict__") or bool(_slots(cls)))
+        and not foreign
+        and not isinstance(x, tuple | list | dict | types.FunctionType | types.MethodType)
+    )
+
+
+def _slots(cls: type) -> list[str]:
+    """The attributes that somebody's class declares in `__slots__`."""
+    if cls.__module__.split(".")[0] in sys.stdlib_module_names:
+        return []
+    declared = [vars(c).get("__slots__", ()) for c in cls.__mro__]
+    names = [name for part in declared for name in ([part] if isinstance(part, str) else part)]
+    return [name for name in names if not name.startswith("__")]
+
+
+def attributes_of(x: object) -> dict[str, Any]:
+    """The attributes that an object has been given, by name."""
+    held = {name: getattr(x, name) for name in _slots(type(x)) if hasattr(x, name)}
+    return held | getattr(x, "__dict__", {})
+
+
 def promote(*kinds: Kind) -> Kind:
     """The kind of an arithmetic result."""
     mixed = any(kind.mixed for kind in kinds)
@@ -123,6 +167,9 @@ def joined(a: Kind, b: Kind) -> Kind:
 
 class Value:
     """Anything that an expression of the environment's source can be."""
+
+    place: Any = None
+    """For something that can be changed and lies in a list: its layout, name and index there."""
 
 
 @dataclass

@@ -16,16 +16,20 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 
-from shoal.port.joining import join, layout_of_const, set_layout
+from shoal.port.joining import describe, join, layout_of_const, set_layout
+from shoal.port.kept_places import note_listed
 from shoal.port.layouts import SMALL, ArrL, ConstL, DictL, Layout, ListL, ObjL, OpaqueL, RngL, SeqL, same
 from shoal.port.refusal import Cannot, PortError
-from shoal.port.values import is_number
+from shoal.port.seen_twice import Pair, held_twice
+from shoal.port.values import attributes_of, is_helper, is_number
 from shoal.port.variants import VarL
 
 EPISODES = 24
 STEPS = 4000
 BUDGET_S = 2.0
 _IGNORED = {"np_random", "_np_random", "_np_random_seed", "spec", "metadata", "render_mode", "reward_range"}
+
+SEED = "is the seed, which lanes do not keep: draw from self.np_random instead"
 
 
 @dataclass
@@ -37,6 +41,10 @@ class Watched:
     layout: ObjL
     initial: dict[str, Any]
     infos: list[dict[str, Any]]
+    held_twice: set[Pair]
+    """Attributes that held one and the same thing."""
+    listed: dict[str, str]
+    """Attributes that always held an item of a list, and the list's attribute."""
 
 
 def unwrap(env: gym.Env) -> tuple[gym.Env, int | None]:
@@ -60,12 +68,16 @@ def watch(env: gym.Env) -> Watched:
     initial = {name: apart(value) for name, value in vars(base).items()}
     layout: ObjL | None = None
     infos: list[dict[str, Any]] = []
+    twice: set[Pair] = set()
+    listed: dict[str, str | None] = {}
     for info in _play(env):
         layout = _seen_object(layout, base, 0)
+        twice |= held_twice(base)
+        note_listed(base, listed)
         if len(infos) < 64:
             infos.append(info)
     assert layout is not None
-    return Watched(base, limit, layout, initial, infos)
+    return Watched(base, limit, layout, initial, infos, twice, {a: x for a, x in listed.items() if x})
 
 
 def actions_of(space: gym.Space, rng: np.random.Generator) -> Iterator[Any]:
@@ -132,31 +144,6 @@ def _copied(x: Any) -> Any:
     return x
 
 
-def is_helper(x: object) -> bool:
-    """Whether `x` is an object of somebody's class, to be flattened into its attributes."""
-    cls = type(x)
-    if isinstance(x, gym.Env | gym.Space | np.generic | np.ndarray | enum.Enum | type | types.ModuleType) or (
-        callable(x) and not hasattr(x, "__dict__")
-    ):
-        return False
-    foreign = cls.__module__.split(".")[0] in (
-        "builtins",
-        "numpy",
-        "gymnasium",
-        "collections",
-        "functools",
-        "pygame",
-        "random",
-        "logging",
-        "threading",
-    )
-    return (
-        hasattr(x, "__dict__")
-        and not foreign
-        and not isinstance(x, tuple | list | dict | types.FunctionType | types.MethodType)
-    )
-
-
 def _holds_helpers(x: object) -> bool:
     """Whether objects that may change are among the items of a list, tuple or dict that stays the same."""
     items = x.values() if isinstance(x, dict) else x if isinstance(x, list | tuple) else ()
@@ -166,7 +153,7 @@ def _holds_helpers(x: object) -> bool:
 def _alike(a: Any, b: Any) -> bool:
     """Whether objects, and whatever they hold, are the same in type and value."""
     if is_helper(a):
-        return type(a) is type(b) and _alike(vars(a), vars(b))
+        return type(a) is type(b) and _alike(attributes_of(a), attributes_of(b))
     if isinstance(a, list | tuple) and type(a) is type(b):
         return len(a) == len(b) and all(map(_alike, a, b))
     if isinstance(a, dict) and type(a) is type(b):
@@ -177,13 +164,13 @@ def _alike(a: Any, b: Any) -> bool:
 def _seen_object(layout: ObjL | None, x: object, depth: int, path: str = "") -> ObjL:
     old = layout.attributes if layout is not None else {}
     found: dict[str, Layout] = {}
-    for name, value in vars(x).items():
+    for name, value in attributes_of(x).items():
         if isinstance(value, np.random.Generator | np.random.RandomState):
             own = "np_random" if path + name in ("np_random", "_np_random") else path + name
             found[name] = RngL(own, isinstance(value, np.random.RandomState))
             continue
         if name in _IGNORED:
-            found[name] = ConstL(value)
+            found[name] = OpaqueL(SEED) if name == "_np_random_seed" else ConstL(value)
             continue
         found[name] = _seen(old.get(name), value, depth, f"{path}{name}.")
     found = {**old, **found}
@@ -243,8 +230,10 @@ def _widened(options: tuple[Layout, ...], now: Layout) -> tuple[Layout, ...] | N
 
 
 def _more(options: tuple[Layout, ...], now: Layout) -> Layout:
+    if all(isinstance(option, DictL) for option in (*options, now)):
+        return OpaqueL("is a dict whose keys change (use an array with one place per key)")
     if len(options) >= 3:
-        return OpaqueL(f"changes its type: {', '.join(type(o).__name__ for o in options)}")
+        return OpaqueL(f"changes its type or shape ({', '.join(map(describe, options))})")
     try:
         VarL((*options, now)).columns("x")
     except Cannot:
@@ -276,7 +265,7 @@ def layout_from(x: object) -> Layout:
     if isinstance(x, np.random.Generator | np.random.RandomState):
         return RngL("", isinstance(x, np.random.RandomState))
     if is_helper(x):
-        return ObjL({name: layout_from(value) for name, value in vars(x).items()}, x)
+        return ObjL({name: layout_from(value) for name, value in attributes_of(x).items()}, x)
     if isinstance(x, types.FunctionType | types.MethodType | type | gym.Space):
         return ConstL(x)
     if isinstance(x, random.Random):
@@ -286,7 +275,7 @@ def layout_from(x: object) -> Layout:
 
 def _list_layout(items: list[object]) -> Layout:
     layouts = [layout_from(item) for item in items]
-    if any(isinstance(layout, ObjL) for layout in layouts) or len(items) > SMALL:
+    if any(isinstance(layout, ObjL | DictL) for layout in layouts) or len(items) > SMALL:
         item = layouts[0]
         try:
             for other in layouts[1:]:

@@ -19,12 +19,13 @@ from shoal.port.declarations import (
     _inform_lines,
     _Initial,
     _is_set_first,
-    _Rebound,
     space_text,
 )
 from shoal.port.layouts import ArrL, Columns, DictL, Layout, ListL, MaybeL, ObjL, SeqL, tidy
 from shoal.port.refusal import UNSETTLED, Cannot, Obstacle, Refused, Restart
 from shoal.port.returned import Infos, Returned
+from shoal.port.seen_twice import Holder
+from shoal.port.sharing import Homes
 from shoal.port.values import Const, Obj, Value, as_float, literal
 from shoal.port.variants import VarL
 from shoal.port.watch import Watched
@@ -79,9 +80,12 @@ class Writer(Returned):
         self.watched = watched
         layout = self._settled(watched.layout, "")
         assert isinstance(layout, ObjL)
-        self.layout: ObjL = layout
+        self.listed = watched.listed
+        self.layout: ObjL = self.with_places(layout)
         self.helpers = list(_helpers(self.layout))
-        self.rebound = _Rebound(watched.env, self.helpers)
+        self.shares, self.changes, self.kept = frozenset(), [], {}
+        self.ended_shares: frozenset[tuple[Homes, Homes]] = frozenset()
+        decisions.settle_references()
         self.reached: dict[str, None] = {}
         self.streams: dict[str, str] = {}
         self.renewed = False
@@ -125,6 +129,9 @@ class Writer(Returned):
         env = Obj(self.layout, "s.")
         reset, reset_info = self.function("reset", env, self.reset_once)
         step, step_info = self.function("step", env, self.step_once)
+        if not self.ended_shares <= self.decisions.shares:  # what the next call begins with
+            self.decisions.shares |= self.ended_shares
+            raise Restart
         infos = self.info_columns(reset_info, step_info)
         observe = self.observe_lines(self.watched.env.observation_space, "obs", "out")
         self.columns |= self.layout.columns("")
@@ -145,10 +152,13 @@ class Writer(Returned):
     def function(self, name: str, env: Obj, once: Callable[[Obj], Infos]) -> tuple[list[str], Infos]:
         """The lines of `reset` or `step`: one version for each combination of types that attributes can have."""
         self.lines, self.depth, self._computed = [], 0, {}
+        self.shares, self.copying = frozenset(self.decisions.shares) | self.shares_seen(), False
+        self.changes = []
         changing = {f"s.{tidy(a)}": item for a, item in self.layout.attributes.items() if isinstance(item, VarL)}
         if not changing or name == "reset":
             self.variants = {}
             info = once(env)
+            self.ended_shares |= self.shares
             return self.lines, info
         if len(changing) > 1:
             raise Cannot("several attributes change their types", "Give each attribute one type.")
@@ -158,10 +168,23 @@ class Writer(Returned):
             self.variants = {base: k}
             with self.block(dynamic=False) as lines:
                 info = once(env)
+            self.ended_shares |= self.shares
             self.emit_block(
                 f"if {base}_is == {k}:" if k < count - 1 else f"else:  # {base}_is == {k}", lines
             ) if count > 1 else self.lines.extend(lines)
         return self.lines, info
+
+    def shares_seen(self) -> frozenset[tuple[Homes, Homes]]:
+        """Places of the state that were one thing while it was watched."""
+
+        def fields(holder: Holder) -> Homes:
+            name, itself = holder
+            found = frozenset(self.layout.attributes[name].columns(f"s.{tidy(name)}"))
+            return found if itself else found - {f"s.{tidy(name)}_len"}
+
+        places = {name for name, layout in self.layout.attributes.items() if self.place_of(layout) is not None}
+        pairs = [(a, b) for a, b in self.watched.held_twice if not places & {a[0], b[0]}]
+        return frozenset((fields(a), fields(b)) for a, b in pairs)
 
     def enter_method(self, name: str, env: Obj, arguments: list[Value], named: dict[str, Value]) -> Value:
         cls = type(self.watched.env)
@@ -217,6 +240,7 @@ class Writer(Returned):
         return kept
 
     def guarded(self, name: str, action: Callable[[], Infos]) -> Infos:
+        self.copying = True  # what is returned is a copy, whatever the original hands out
         try:
             return action()
         except Cannot as cannot:
