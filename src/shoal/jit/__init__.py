@@ -2,8 +2,7 @@
 
     cache     the folder of compiled code, and modules in it whose name is a digest of what they mean
     digest    that digest: every function, constant and extension that compiled code reaches or freezes
-    entries   functions that Python calls
-    library   how much LLVM does for a function, by who calls it
+    entries   functions that Python calls, and those that only they call
     rng       one random generator per lane
     splitmix  random numbers of compiled code that passes its state along
     maths     sine and cosine as plain arithmetic

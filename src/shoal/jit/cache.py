@@ -9,7 +9,9 @@ changes is another digest, hence another module; the same digest finds Numba's c
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
+import importlib.util
 import os
 import sys
 import tempfile
@@ -25,7 +27,6 @@ from numba.core.dispatcher import Dispatcher
 
 from shoal.jit.digest import digest_of
 from shoal.jit.folder import cache_dir, limit_bytes, mark_used, trim
-from shoal.jit.library import load_array_functions
 from shoal.platform import lock, move_if_absent
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class CachedModule:
             def compile_alone(signature: tuple) -> Callable:
                 # two processes at once would write two signatures into one file of Numba's cache; waiting for the
                 # other one to compile is compiling too
-                load_array_functions()
+                _load_array_functions()
                 with _counted(), self._locked(), _without_collecting():
                     return compile_or_load(signature)
 
@@ -132,23 +133,41 @@ def _write_once(path: Path, text: str) -> None:
         move_if_absent(Path(temporary), path)
 
 
+@functools.cache
+def _load_array_functions() -> None:
+    """Load what Numba knows of arrays, without scipy.linalg, which it imports only to see whether there is a BLAS.
+
+    That would take a third of a second of every start. Whoever compiles a matrix product is asked again.
+    """
+    if "numba.np.arraymath" in sys.modules or importlib.util.find_spec("scipy") is None:
+        return
+    linalg = vars(importlib.import_module("numba.np.linalg"))
+    ensure_blas = linalg["ensure_blas"]
+    linalg["ensure_blas"] = lambda: None
+    try:
+        vars(importlib.import_module("numba.np.arraymath"))["ensure_blas"] = ensure_blas
+    finally:
+        linalg["ensure_blas"] = ensure_blas
+
+
+class _Compiling(threading.local):
+    """What each thread has spent compiling, which is not part of what it was compiling for."""
+
+    seconds = 0.0
+
+
+compiling = _Compiling()
 _announcing = threading.local()
-_compiling = threading.local()
-
-
-def compiling_seconds() -> float:
-    """Seconds that this thread has spent compiling so far, which are not part of what it was compiling for."""
-    return getattr(_compiling, "seconds", 0.0)
 
 
 @contextlib.contextmanager
 def _counted() -> Iterator[None]:
     """Count the seconds of compiling; what is compiled on the way is part of it."""
-    before, start = compiling_seconds(), time.perf_counter()
+    before, start = compiling.seconds, time.perf_counter()
     try:
         yield
     finally:
-        _compiling.seconds = before + time.perf_counter() - start
+        compiling.seconds = before + time.perf_counter() - start
 
 
 @contextlib.contextmanager

@@ -1,4 +1,9 @@
-"""Functions that Python calls and Numba compiles: see the package's docstring for how they are written."""
+"""Functions that Python calls and Numba compiles, and those that only they call: the package says how to write them.
+
+Numba optimises every function by itself and turns it into machine code, then again as part of each of its callers. A
+function that only compiled code calls needs neither: its code is handed on as it is, and optimised once, as part of the
+function that Python calls. That halves the time of compiling what consists of many small functions.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +13,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numba
+from llvmlite import ir
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.dispatcher import Dispatcher
 
 from shoal.jit.cache import CachedModule
-from shoal.jit.library import Part
 
 # without reference counting (`_nrt`) a view of a row costs nothing; the price is that nothing can be allocated
 LEAN: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
@@ -83,3 +90,80 @@ def _wrapper_text(name: str, function: Dispatcher) -> str:
     names = ", ".join(p.name for p in parameters)
     taken = ", ".join(p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in parameters)
     return f"@jit_cached\ndef {name}({taken}):\n    return _{name}({names})\n\n\n"
+
+
+# ---------------------------------------------------------------------- how much LLVM does for them
+
+
+class PartLibrary(JITCodeLibrary):
+    """Code to be linked into that of its callers, and never run by itself."""
+
+    def _optimize_final_module(self) -> None:
+        """Not by itself."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """None: there is no machine code."""
+        self._ensure_finalized()
+        return 0
+
+    @property
+    def codegen(self) -> Any:
+        """What Numba tells about a function that is ready to run; there is nobody to tell."""
+        return _Nobody
+
+
+class _Nobody:
+    @staticmethod
+    def set_env(env_name: str, env: object) -> None:
+        """The Python objects of a function are set where it is linked to, if anything there refers to them."""
+
+
+class WrappingLibrary(PartLibrary):
+    """A part in which whole numbers wrap around at 64 bits.
+
+    Numba tells LLVM that they never do, and LLVM may then make anything of what comes after one that did.
+    """
+
+    def add_ir_module(self, ir_module: ir.Module) -> None:
+        """Add the code of a function."""
+        for function in ir_module.functions:
+            for block in function.blocks:
+                for instruction in block.instructions:
+                    if instruction.opname in ("add", "sub", "mul"):
+                        instruction.flags = [flag for flag in instruction.flags if flag != "nsw"]
+        super().add_ir_module(ir_module)
+
+
+class WholeLibrary(JITCodeLibrary):
+    """Code that Python calls, with all that it calls in it; equal operations side by side become vectors (SLP)."""
+
+    def _optimize_final_module(self) -> None:
+        cheap, cheap_builder = self._codegen._module_pass_manager(
+            loop_vectorize=False, slp_vectorize=False, opt=0, cost="cheap"
+        )
+        cheap.run(self._final_module, cheap_builder)
+        full, full_builder = self._codegen._module_pass_manager(slp_vectorize=True)
+        full.run(self._final_module, full_builder)
+
+
+class Part(CompilerBase):
+    """Numba's usual passes, for a function that only compiled code calls."""
+
+    def define_pipelines(self) -> list:
+        if self.state.library is None:
+            self.state.library = PartLibrary(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
+        return [DefaultPassBuilder.define_nopython_pipeline(self.state)]
+
+
+class Wrapping(Part):
+    """The passes of a part, for code of an author's."""
+
+    def define_pipelines(self) -> list:
+        if self.state.library is None:
+            self.state.library = WrappingLibrary(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
+        return super().define_pipelines()

@@ -1,4 +1,9 @@
-"""A grammar of small kernels, for hypothesis: expressions, branches, loops, array fields of every storage type."""
+"""A grammar of small kernels, for hypothesis: expressions, branches, loops, array fields of every storage type.
+
+The variable `w` is of another sort on other ways.
+"""
+
+import re
 
 from hypothesis import strategies as st
 
@@ -29,7 +34,7 @@ class Toy(Kernel):
         s.marks[:] = False
 
     def step(s, action, p, rng):
-        x, y, k, q, ok = 0.5, -1.0, 1, 2, True
+        x, y, k, q, w, ok = 0.5, -1.0, 1, 2, 0, True
 BODY
         s.t += 1
         return tame(x + s.a), ok and s.t > 7, s.t >= 9
@@ -61,6 +66,7 @@ _float_leaf = (
         [
             "x",
             "y",
+            "w",
             "s.a",
             "s.b",
             "s.v[0]",
@@ -183,19 +189,26 @@ bools = st.recursive(
     max_leaves=4,
 )
 
+# a constant that a narrow field cannot hold is refused where it stands
+_computed = ints.filter(lambda text: not re.fullmatch(r"[-~(]*(0x[0-9A-F]+|[0-9]+)[)]*", text))
 _simple = _node(
     ("x = {}", floats),
     ("y = {}", floats),
     ("k = {}", ints),
     ("q = {}", ints),
+    ("w = {}", ints),
+    ("w = {}", floats),
+    ("w = {}", bools),
+    ("w -= {}", ints),
+    ("w = {} if {} else {}", ints, bools, floats),
     ("ok = {}", bools),
     ("s.a = {}", floats),
     ("s.b += {}", floats),
     ("s.v[{} % 3] = {}", ints, floats),
     ("s.v[1] *= {}", floats),
-    ("s.i = {}", ints),
+    ("s.i = {}", _computed),
     ("s.j -= {}", ints),
-    ("s.u = {}", ints),
+    ("s.u = {}", _computed),
     ("s.w ^= {}", ints),
     ("s.z = {}", ints),
     ("s.n[{} & 3] += {}", ints, ints),
@@ -203,7 +216,7 @@ _simple = _node(
     ("s.flag = {}", bools),
     ("s.marks[{} % 3] = {}", ints, bools),
     ("x, k = {}, {}", floats, ints),
-    ("s.a, s.i = {}, {}", floats, ints),
+    ("s.a, s.i = {}, {}", floats, _computed),
     ("s.n[rng.integers(4)] = {}", ints),
     ("x = rng.uniform(-1.0, {})", _small_float),
     ("y += rng.normal()",),

@@ -176,6 +176,16 @@ BEFORE_COMPILING = {
         ["Toy.step", "Leave out `self`"],
     ),
     "order of arguments": ({"more": "def step(s, action, p):\n    return 0.0, False, False"}, ["(s, action, p, rng)"]),
+    "another order of arguments": (
+        {"more": "def step(s, p, action, rng):\n    return 0.0, False, False"},
+        ["takes (s, p, action, rng)", "(s, action, p, rng)"],
+    ),
+    "digits of round": ({"step": "s.x = round(s.x, 2)"}, ["Toy.step", "round(s.x, 2)", "round(x * 100) / 100"]),
+    "a partial function": (
+        {"header": "import functools\ndouble = functools.partial(pow, 2)", "step": "s.x = double(3)"},
+        ["Toy.step", "'double', a partial"],
+    ),
+    "an array as flag": ({"step": "return 0.0, False, s.board"}, ["an array of shape (5, 5)", "where a bool belongs"]),
     "super": ({"step": "return super().step(s, action, p, rng)"}, ["Toy.step", "super().step does not exist"]),
     "no such constant": ({"step": "s.x = math.tau2"}, ["Toy.step", "tau2"]),
     "info without inform": ({"declare": "info = record(score=f32)"}, ["Toy", "inform"]),
@@ -211,6 +221,10 @@ BEFORE_COMPILING = {
     "np.zeros": ({"step": "a = np.zeros(3)\ns.x = a[0]"}, ["Toy.step", "np.zeros", "scratch"]),
     "np.zeros in a late branch": ({"step": "if s.t > 9999:\n    s.x = np.zeros(3)[0]"}, ["Toy.step", "np.zeros"]),
     "np.clip": ({"step": "s.x = np.clip(s.x, 0.0, 1.0)"}, ["Toy.step", "min(max(x, low), high)"]),
+    "np.heaviside": (
+        {"step": "if s.t > 9999:\n    s.x = np.heaviside(s.x, 0.5)"},
+        ["Toy.step", "np.heaviside", "0.0 if x < 0.0 else (1.0 if x > 0.0 else h)"],
+    ),
     "np.linalg": ({"step": "if s.t > 9999:\n    s.x = np.linalg.norm(s.speed)"}, ["Toy.step", "np.linalg"]),
     "np.roll": ({"step": "s.speed[:] = np.roll(s.speed, 1)"}, ["Toy.step", "np.roll"]),
     "np.abs of an array": ({"step": "s.x = np.abs(s.speed)[0]"}, ["np.abs(s.speed)", "shape (3,)", "loop"]),
@@ -327,6 +341,15 @@ BEFORE_COMPILING = {
         ["Toy.observation_space", "key 3", "Rename"],
     ),
     "a space without parts": ({"declare": "observation_space = gym.spaces.Tuple(())"}, ["no parts"]),
+    "a tuple of two types": (
+        {"step": "s.x = (0, 0.5, 1)[action % 3]"},
+        ["Toy.step", "`(0, 0.5, 1)` has parts of several types", "(0.0, 0.5, 1.0)"],
+    ),
+    "a loop over two types": (
+        {"header": "ROWS = ((1, 2), (3, 4.5))", "step": "for a, b in ROWS:\n    s.x += a * b"},
+        ["Toy.step", "`ROWS` has parts of several types", "write them alike"],
+    ),
+    "in a tuple of two types": ({"step": "if s.x in (1, 2.5):\n    s.t += 1"}, ["`(1, 2.5)`", "(1.0, 2.5)"]),
     "the base of a logarithm": ({"step": "if s.t > 9999:\n    s.x = math.log(8.0, 2)"}, ["math.log", "math.log(base)"]),
     "a property": ({"more": "@property\ndef step(s):\n    return 0.0, False, False"}, ["a property", "`def`"]),
 }

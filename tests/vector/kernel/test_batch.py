@@ -181,8 +181,12 @@ def test_step_into_writes_nowhere_else():
 def test_foreign_buffers_are_checked():
     batch = KernelBatch(CartPole, 3)
     batch.reset(seed=0)
-    with pytest.raises(ConfigError, match=r"float64.*needs a C-contiguous \(3, 4\) of float32"):
+    with pytest.raises(ConfigError, match=r"float64.*needs a writable, C-contiguous \(3, 4\) of float32"):
         batch.step_into(np.ones(3, np.int64), batch.empty_step()._replace(obs=np.zeros((3, 4))))
+    constant = np.zeros(3, np.float32)
+    constant.flags.writeable = False
+    with pytest.raises(ConfigError, match=r"needs a writable, C-contiguous \(3,\) of float32"):
+        batch.step_into(np.ones(3, np.int64), batch.empty_step()._replace(reward=constant))
 
 
 def test_copy_false_hands_out_the_same_memory():

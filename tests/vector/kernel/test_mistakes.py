@@ -8,7 +8,7 @@ import warnings
 
 import pytest
 
-from shoal.errors import ShoalError
+from shoal.errors import KernelError, ShoalError
 from shoal.vector.kernel import Kernel, KernelBatch
 from shoal.vector.kernel.dry_run import dry_run
 from tests.vector.kernel.mistakes import BEFORE_COMPILING, NOTES, program
@@ -43,6 +43,14 @@ def test_a_mistake_is_one_sentence(parts, words, tmp_path):
     assert re.search(r"toy\.py:\d+", sentence)
     for word in words:
         assert word in sentence
+
+
+def test_a_function_that_numba_does_not_know_is_told_with_what_to_write(tmp_path):
+    toy = load(tmp_path, program(step="if s.t > 9999:\n    s.x = np.i0(s.x)"))
+    with pytest.raises(
+        KernelError, match=r"Toy.step \(.*toy\.py:\d+\): np\.i0 cannot be used .* a loop or math's functions"
+    ):
+        KernelBatch(toy, 2)
 
 
 @pytest.mark.parametrize(("parts", "words"), NOTES.values(), ids=NOTES)

@@ -19,13 +19,12 @@ from shoal.vector.batch import Array, Drawn, Info, State, Step, episode_over
 from shoal.vector.crew import Crew
 from shoal.vector.kernel import driver
 from shoal.vector.kernel.attributes import KernelAttributes
-from shoal.vector.kernel.bound import table_of
-from shoal.vector.kernel.columns import Columns, bytes_of, suits_columns
 from shoal.vector.kernel.compiler import explain, load_compiled, load_uncompiled, moment_of
 from shoal.vector.kernel.dry_run import LANES, dry_run
 from shoal.vector.kernel.faults import KernelFault
 from shoal.vector.kernel.forms import pack_actions, packed_space
 from shoal.vector.kernel.kernel import Kernel
+from shoal.vector.kernel.lane import Columns, bytes_of, moved, suits_columns, table_of
 from shoal.vector.kernel.outputs import Outputs, arrays_of, as_given, free_set
 from shoal.vector.kernel.params import LaneParams
 from shoal.vector.kernel.reach import where
@@ -146,6 +145,8 @@ class KernelBatch(KernelAttributes):
 
     def _reset_lanes(self, out: Step, seed: Seeds, mask: np.ndarray | None, options: dict[str, object]) -> Info:
         outputs = self._outputs_of(out)
+        if out is not outputs.step:
+            self._checked_buffers(out)
         which = np.ones(self.num_envs, np.bool_) if mask is None else mask
         shown = which if outputs is self._own else np.ones(self.num_envs, np.bool_)
         to_seed = self._lanes_to_seed(seed, which)
@@ -155,10 +156,11 @@ class KernelBatch(KernelAttributes):
                 for name, values in self.kernel.seeded_fields(lane_seeds(seed, self.num_envs)).items():
                     self._state[name][to_seed] = values[to_seed]
         written = (*arrays_of(out.obs), *self._guards[0], *map(self._view, outputs.infos[:1]))
-        lanes = (*self._state_arrays, *self._book_arrays, *self.params.arrays)
         before = self._get_state() if self._checked else None
         try:
-            code = self._begin(which, shown, time.perf_counter(), *lanes, *written, *arrays_of((out.action_mask,)))
+            code = self._begin(
+                which, shown, time.perf_counter(), *self._lane_arrays, *written, *arrays_of((out.action_mask,))
+            )
         except Exception as error:
             raise self._tell(error, before, lambda twin: twin.reset(options={"reset_mask": which})) from error
         if code < 0:
@@ -175,11 +177,7 @@ class KernelBatch(KernelAttributes):
         ):
             action = pack_actions(action, self.single_action_space, self.num_envs)
         outputs = self._outputs_of(out)
-        if out is outputs.step:
-            run, fixed = self._run_bound, outputs.tables
-        else:
-            arguments = self._arguments(outputs, out)
-            run, fixed = self._run, [(*guards, *arguments) for guards in self._guards]
+        run, fixed = self._run, outputs.tables if out is outputs.step else self._bound_to(out, outputs)
         before = self._get_state() if self._checked else None
         now = time.perf_counter()
         try:
@@ -233,68 +231,80 @@ class KernelBatch(KernelAttributes):
         return outputs
 
     def _bind(self, outputs: Outputs) -> None:
-        arguments = [(*guards, *self._arguments(outputs, outputs.step)) for guards in self._guards]
-        outputs.tables = [(table_of(each),) for each in arguments] if self._compiled else arguments
+        given = self._given(outputs, outputs.step)
+        outputs.tables = [(table_of(each),) for each in given] if self._compiled else given
+
+    def _bound_to(self, out: Step, outputs: Outputs) -> list[tuple]:
+        """What `outputs.tables` would be with the buffers of `out`."""
+        theirs = self._checked_buffers(out)
+        if not self._compiled:
+            return self._given(outputs, out)
+        return [(moved(table, theirs),) for (table,) in outputs.tables]
+
+    def _given(self, outputs: Outputs, out: Step) -> list[tuple]:
+        """For each thread, the arguments of `run` that stay the same as long as it writes to `out`."""
+        arguments = self._arguments(outputs, out)
+        return [(*guards, *arguments) for guards in self._guards]
 
     def _outputs_of(self, out: Step) -> Outputs:
-        """The set that `out` belongs to; our own for buffers of the caller's, which are checked."""
+        """The set that `out` belongs to; our own for buffers of the caller's."""
         for outputs in self._sets:
             if out is outputs.step:
                 return outputs
-        if out is not self._own.step:
-            self._check_buffers(out)
         return self._own
 
     def _arguments(self, outputs: Outputs, out: Step) -> tuple:
         """The arguments of `run` that stay the same as long as it writes to `out`, and infos to `outputs`."""
-        lanes = (*self._state_arrays, *self._book_arrays, *self.params.arrays)
         how = (self._low, self._high, self._mode, self._view(outputs.episode), outputs.done)
         theirs = (*arrays_of(out.obs), out.reward, out.terminated, out.truncated, *arrays_of(out.final_obs))
-        return (*lanes, *how, *map(self._view, outputs.infos), *theirs, *arrays_of((out.action_mask,)))
+        return (*self._lane_arrays, *how, *map(self._view, outputs.infos), *theirs, *arrays_of((out.action_mask,)))
 
-    def _check_buffers(self, out: Step) -> None:
-        """Compiled code trusts its arguments, so foreign buffers are compared with our own first."""
-        for ours, theirs in zip(arrays_of(self._own.step), arrays_of(out), strict=True):
-            if theirs.shape != ours.shape or theirs.dtype != ours.dtype or not theirs.flags.c_contiguous:
+    def _checked_buffers(self, out: Step) -> tuple[np.ndarray, ...]:
+        """The arrays of `out`. Compiled code trusts its arguments, so foreign ones are compared with our own first."""
+        arrays = arrays_of(out)
+        for ours, theirs in zip(self._own.arrays, arrays, strict=True):
+            if theirs.shape != ours.shape or theirs.dtype != ours.dtype or not theirs.flags.carray:
                 raise ConfigError(
                     f"step_into() got a buffer of shape {theirs.shape} and type {theirs.dtype}; it needs a "
-                    f"C-contiguous {ours.shape} of {ours.dtype}. Take the buffers from empty_step()."
+                    f"writable, C-contiguous {ours.shape} of {ours.dtype}. Take the buffers from empty_step()."
                 )
+        return arrays
 
     def _view(self, records: np.ndarray) -> np.ndarray:
         """Records as `run` takes them: uncompiled, `s.x` needs a recarray."""
         return records if self._compiled else records.view(np.recarray)
 
     def _load(self, in_columns: bool) -> None:
-        self._state_arrays = tuple(self._state.arrays.values()) if in_columns else (self._view(self._state),)
-        self._book_arrays = tuple(self._book.arrays.values())
+        state = self._state.arrays.values() if in_columns else (self._view(self._state),)
+        self._lane_arrays = (*state, *self._book.arrays.values(), *self.params.arrays)
         if not self._compiled:
             module, self._files = load_uncompiled(self.kernel, self.params, self._checked)
-            self._run = self._run_bound = module.run
+            self._run = module.run
         else:
-            signatures = self._signatures()
+            signatures, fixed = self._signatures()
             module, self._files = load_compiled(
-                self.kernel, self.params, signatures, self._checked, in_columns, self._try_out
+                self.kernel, self.params, signatures, fixed, self._checked, in_columns, self._try_out
             )
             # straight to the machine code: the types are checked here, once, and not by Numba at every call
-            self._run, self._run_bound = (
-                getattr(module, name).overloads[signatures[name]].entry_point for name in ("run", "run_bound")
-            )
+            self._run = module.run_bound.overloads[signatures["run_bound"]].entry_point
         self._begin, self._check = module.begin, module.check
         self._bind(self._own)
 
-    def _signatures(self) -> dict[str, tuple]:
-        """Numba's types of the arguments of the compiled functions, read off our own buffers."""
+    def _signatures(self) -> tuple[dict[str, tuple], tuple]:
+        """Numba's types of the arguments of the compiled functions, and of what `run` takes from a table.
+
+        They are read off our own buffers.
+        """
         own, guards = self._own, self._guards[0]
         out = own.step
         action = np.zeros((self.num_envs, *self._row_space.shape), self._row_space.dtype)  # type: ignore[misc]
-        lanes = (*self._state_arrays, *self._book_arrays, *self.params.arrays)
         outputs = (*arrays_of(out.obs), *guards, *own.infos[:1], *arrays_of((out.action_mask,)))
-        begin = (own.done, own.done, 0.0, *lanes, *outputs)
+        begin = (own.done, own.done, 0.0, *self._lane_arrays, *outputs)
         check = (self._book["ended"], action, self._low, self._high, 0, 0, 0)
-        moving, fixed = (action, 0.0, False, 0, 0), (*guards, *self._arguments(own, out))
-        calls = {"begin": begin, "check": check, "run": (*moving, *fixed), "run_bound": (*moving, table_of(fixed))}
-        return {name: tuple(map(numba.typeof, arguments)) for name, arguments in calls.items()}
+        fixed = (*guards, *self._arguments(own, out))
+        calls = {"begin": begin, "check": check, "run_bound": (action, 0.0, False, 0, 0, table_of(fixed))}
+        signatures = {name: tuple(map(numba.typeof, arguments)) for name, arguments in calls.items()}
+        return signatures, tuple(map(numba.typeof, fixed))
 
     def _try_out(self) -> None:
         for note in dry_run(self.kernel, self._state[:LANES]):

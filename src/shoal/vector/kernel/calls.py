@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from shoal.jit.rng import Rng
+from shoal.vector.kernel.flow import Finding
 from shoal.vector.kernel.kinds import RNG_METHODS, Cells, Number, Scope, Stream
 from shoal.vector.kernel.numbers import ARRAY_METHODS
-from shoal.vector.kernel.returns import Finding
 
 _INSTEAD = "Use an array field of the state, scratch(...), or a loop over single numbers"
 _MAKES_ARRAYS = set(
@@ -35,6 +35,13 @@ _OTHERWISE = {
     "astype": "numbers are float64, int64 or bool once they are read",
     "T": "swap the indices instead",
     "sort": "write a loop",
+}
+_WRITTEN_OUT = {
+    "bitwise_count": "a loop, `while n != 0: n &= n - 1`, that counts its turns",
+    "clip": "min(max(x, low), high)",
+    "frexp": "math.frexp(x)",
+    "heaviside": "0.0 if x < 0.0 else (1.0 if x > 0.0 else h)",
+    "modf": "whole = float(int(x)), and x - whole",
 }
 _UNKNOWN_MATH = {
     "cbrt", "comb", "dist", "exp2", "factorial", "fmod", "fsum", "fma", "isclose", "isqrt", "lcm", "modf",
@@ -90,8 +97,8 @@ class _Calls:
             return (
                 f"{ast.unparse(node)} cannot be used in a kernel. Write it with the other functions of math, or a loop."
             )
-        if self._module(node.value) is np and node.attr == "clip":
-            return "np.clip cannot be used in a kernel: write min(max(x, low), high)."
+        if self._module(node.value) is np and node.attr in _WRITTEN_OUT:
+            return f"{ast.unparse(node)} cannot be used in a kernel: write {_WRITTEN_OUT[node.attr]}."
         if self._module(node.value) is np and node.attr in _MAKES_ARRAYS and hasattr(np, node.attr):
             return f"{ast.unparse(node)} works on whole arrays, which a kernel cannot do. {_INSTEAD}."
         return None
@@ -101,6 +108,8 @@ class _Calls:
             return self._of_scratch(node)
         if self._value(name) is not None:  # a function of the author's with this name
             return None
+        if name == "round" and len(node.args) + len(node.keywords) > 1:
+            return f"{ast.unparse(node)} rounds otherwise in compiled code. Write round(x * 100) / 100 for two digits."
         if name in _OF_NUMBERS:
             return self._of_numbers(node, name)
         if name in _OF_MANY and node.keywords:

@@ -21,13 +21,20 @@ from shoal.jit import LEAN, inner
 from shoal.jit.cache import CachedModule
 from shoal.jit.digest import digest_of
 from shoal.jit.rng import Rng
-from shoal.vector.kernel.bound import bound_source
 from shoal.vector.kernel.build import Build
 from shoal.vector.kernel.driver import Shape, book_of, driver_source, size_of
 from shoal.vector.kernel.faults import KernelFault
 from shoal.vector.kernel.forms import leaf_spaces, packed_space, type_names
 from shoal.vector.kernel.kernel import SEAT_FUNCTIONS, Kernel
-from shoal.vector.kernel.lane import Disjoint, fields_of, flatten, lane_maker, row_maker
+from shoal.vector.kernel.lane import (
+    Disjoint,
+    DisjointPart,
+    bound_source,
+    fields_of,
+    flatten,
+    lane_maker,
+    row_maker,
+)
 from shoal.vector.kernel.params import LaneParams
 from shoal.vector.kernel.reach import Reach, where
 from shoal.vector.kernel.seats import seats_of
@@ -61,7 +68,7 @@ def load_uncompiled(kernel: Kernel, params: LaneParams, checked: bool) -> tuple[
     """
     functions = _rewrite(kernel, Build(compiled=False, checked=checked), _as_it_is)
     module = types.ModuleType(f"{kernel.name}_uncompiled")
-    same = dict.fromkeys(("jit", "jit_apart", "jit_cached", "unsigned"), _as_it_is)
+    same = dict.fromkeys(("jit", "jit_apart", "jit_disjoint", "jit_cached", "unsigned"), _as_it_is)
     vars(module).update(_namespace(kernel, functions, _python_row), **same, flatten=np.ravel)
     text = driver_source(_shape(kernel, params, in_columns=False))
     exec(compile(text, f"{_DRIVER}{kernel.name}>", "exec"), vars(module))
@@ -72,19 +79,21 @@ def load_compiled(
     kernel: Kernel,
     params: LaneParams,
     signatures: dict[str, tuple],
+    fixed: tuple,
     checked: bool,
     in_columns: bool,
     first: Callable[[], None],
 ) -> tuple[types.ModuleType, set[str]]:
-    """The driver module with `begin`, `check`, `run` and `run_bound` compiled for the argument types in `signatures`,
-    and the files that the author's functions are from.
+    """The driver module with `begin`, `check` and `run_bound` compiled for the argument types in `signatures`, and the
+    files that the author's functions are from. `fixed` are the types of what `run` takes from a table.
 
     `first()` is called before compiling, if there is no compiled code yet.
     """
     wrap = compile_at_once if in_columns else compile_wrap  # a loop that calls a function computes a lane at a time
     functions = _rewrite(kernel, Build(compiled=True, checked=checked), wrap)
-    bound_text, readers = bound_source(signatures["run"])
+    bound_text, readers = bound_source(fixed)
     namespace = {**_namespace(kernel, functions, row_maker), **readers, "jit": compile_wrap, "jit_apart": inner(**LEAN)}
+    namespace["jit_disjoint"] = inner(pipeline_class=DisjointPart, **LEAN)
     namespace["lane"] = lane_maker(fields_of(kernel.state, kernel.state.names or ()))
     namespace["lane_params"] = lane_maker(fields_of(params.record.dtype, params.of_lanes))
     namespace |= {"unsigned": np.uint64, "flatten": flatten}
@@ -248,6 +257,11 @@ def _short_reason(text: str) -> str:
         return "this cannot have an index, or not this one: arrays and tuples of numbers of one type can"
     if unknown:
         return f"{unknown.group(1)}() cannot be used in a kernel, or not with these arguments"
+    numpy = re.search(r"unsupported NumPy function 'numpy\.([\w.]+)'", plain)
+    if numpy:
+        return (
+            f"np.{numpy.group(1)} cannot be used in a kernel, or not so: write it with `if`, a loop or math's functions"
+        )
     telling = (line for words in _TELLING for line in lines if words in line)
     others = (line for line in lines if not line.startswith("Failed in"))
     return next(telling, None) or next(others, None) or next(iter(lines), "cannot be compiled")

@@ -123,7 +123,7 @@ def check(ended, action, low, high, mode, lo, hi):
     return 0
 
 
-@jit_cached
+@jit_disjoint
 def run(action, now, checked, lo, hi, GUARD, STATE, BOOK, PARAMS, RANGES, low, high, mode, episode, done,
         INFO, FINAL_INFO, OBS, reward, terminated, truncated, FINAL, MASK):
     if not checked:
@@ -277,7 +277,7 @@ def driver_source(shape: Shape) -> str:
         "ACTION": "row_action(action, i)" if shape.action_space.shape else "action[unsigned(i)]",
         "ODD_REWARD": "reward[i] != reward[i]" if shape.seats is None else shape.seats.odd_reward(),
         "P": _params_of_lane(shape.params),
-        "LANE": f"lane(i, {', '.join(state)})" if shape.columns else "state[i]",
+        "LANE": f"lane(i, {', '.join(state)})" if shape.columns else "state[unsigned(i)]",
         "BLOCK": str(shape.block),
         "END_OF_BLOCK": "first + 1" if shape.block == 1 else f"min(first + {shape.block}, hi)",
     }

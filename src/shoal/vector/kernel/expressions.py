@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -49,10 +50,23 @@ class Expressions(ast.NodeTransformer):
         if isinstance(node.slice, ast.Constant) and not isinstance(self._scope.kind(node.value), Cells):
             is_safe = True  # a part of a tuple, which may be of several types: its index must stay a constant
         node.value = self._visit_base(node.value)
-        node.slice = self.visit(node.slice)
+        node.slice = self._visit_index(node.slice)
         if not is_safe and isinstance(node.ctx, ast.Load):
             node.slice = call("at", copied(node.value), node.slice)
         return node
+
+    def _visit_index(self, node: ast.expr) -> ast.expr:
+        """An index, of which compiled code need not ask whether it counts from the end where it is proved not to."""
+        if isinstance(node, ast.Tuple):
+            node.elts = list(map(self._visit_index, node.elts))
+            return node
+        place = self._scope.interval(node) if isinstance(node, ast.BinOp | ast.Call) and self._is_plain else None
+        index = self.visit(node)
+        return call("unsigned", index) if place is not None and place[0] >= 0 else index
+
+    @property
+    def _is_plain(self) -> bool:
+        return self._build.compiled and not self._build.checked
 
     def _visit_base(self, node: ast.expr) -> ast.expr:
         """What stands before a dot or a bracket is a record, a module or an array: nothing to widen itself."""
@@ -118,6 +132,7 @@ class Expressions(ast.NodeTransformer):
         name = ast.unparse(node.func)
         is_number = self._scope.calls_builtin(node, "int", "float", "abs", "round")
         is_power = self._scope.calls_builtin(node, "pow")
+        is_extreme = not self._build.compiled and self._scope.calls_builtin(node, "min", "max")
         if isinstance(node.func, ast.Attribute):  # a method's name is not a number to widen
             tested = {"integers": "count", "choice": "weights"}.get(node.func.attr)
             if (
@@ -135,7 +150,11 @@ class Expressions(ast.NodeTransformer):
         node.args = [self.visit(argument) for argument in node.args]
         for keyword in node.keywords:
             keyword.value = self.visit(keyword.value)
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "pow" and self._is_module(node.func.value, math):
+            node.args = [call("float", argument) for argument in node.args]  # of whole numbers Numba's own one raises
         if is_number and len(node.args) == 1:
+            return ast.copy_location(call(name, *node.args), node)
+        if is_extreme and len(node.args) > 1:
             return ast.copy_location(call(name, *node.args), node)
         if is_power and len(node.args) == 2:
             return ast.copy_location(call("Pow", *node.args), node)

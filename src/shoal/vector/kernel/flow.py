@@ -1,8 +1,8 @@
-"""Variables that may be read before they have a value.
+"""Mistakes along the ways through a function: variables without a value yet, results that are missing or too many.
 
-Python raises where that happens; compiled code reads whatever stands in the register. So every way through a function
-is followed, and a variable must have a value on all of them. Loops over ranges that are known not to be empty are
-known to run.
+Python raises where a variable is read before it has a value; compiled code reads whatever stands in the register. So
+every way is followed, and a variable must have a value on all of them. Loops over ranges that are known not to be empty
+are known to run.
 """
 
 from __future__ import annotations
@@ -11,6 +11,89 @@ import ast
 from collections.abc import Iterator
 
 from shoal.vector.kernel.kinds import Scope
+
+Finding = tuple[int, str]
+"""A line, and what is wrong there."""
+
+_NO_RESULT = {
+    "reset": "writes to `s`",
+    "observe": "writes to `out`",
+    "mask": "writes to `out`",
+    "inform": "writes to `out`",
+    "pay": "writes to `out`",
+    "present": "writes to `out`",
+}
+_ORDER = "reward, terminated, truncated"
+
+
+def return_mistakes(name: str | None, definition: ast.FunctionDef) -> Iterator[Finding]:
+    """What is wrong with the `return`s of the author's function `name`, or of a helper."""
+    returns = [node for node in ast.walk(definition) if isinstance(node, ast.Return)]
+    if name in _NO_RESULT:
+        for node in returns:
+            if node.value is not None and not (isinstance(node.value, ast.Constant) and node.value.value is None):
+                yield node.lineno, f"{name} returns something, but nothing reads it: {name} {_NO_RESULT[name]}."
+        return
+    empty = [node for node in returns if node.value is None]
+    if name == "step":
+        for node in returns:
+            if isinstance(node.value, ast.Tuple) and len(node.value.elts) != 3:
+                yield (
+                    node.lineno,
+                    f"step returns {len(node.value.elts)} values; it must return three numbers: {_ORDER}.",
+                )
+            elif isinstance(node.value, ast.Constant):
+                yield node.lineno, f"step returns one value; it must return three numbers: {_ORDER}."
+        for node in empty:
+            yield node.lineno, f"step returns nothing here; it must return three numbers: {_ORDER}."
+        if not returns:
+            yield definition.lineno, f"step returns nothing; it must return three numbers: {_ORDER}."
+    if name == "turn" and len(empty) == len(returns):
+        yield definition.lineno, "turn returns nothing; it must return the number of the seat whose action counts."
+    if len(returns) > len(empty):
+        for node in empty if name != "step" else []:
+            yield node.lineno, "returns nothing here, but a value in other places."
+        if _falls_through(definition.body):
+            last = definition.body[-1]
+            yield (
+                last.lineno,
+                (
+                    f"{name or 'the function'} can come to its end here without `return`"
+                    + (
+                        f"; it must return {_ORDER} on every way through."
+                        if name == "step"
+                        else ", but returns a value in other places."
+                    )
+                ),
+            )
+
+
+def _falls_through(body: list[ast.stmt]) -> bool:
+    """Whether the statement after `body` can be reached."""
+    for statement in body:
+        if isinstance(statement, ast.Return | ast.Raise | ast.Continue | ast.Break):
+            return False
+        if isinstance(statement, ast.If) and not (_falls_through(statement.body) or _falls_through(statement.orelse)):
+            return False
+        endless = isinstance(statement, ast.While) and isinstance(statement.test, ast.Constant) and statement.test.value
+        if endless and not any(isinstance(node, ast.Break) for node in ast.walk(statement)):
+            return False
+        otherwise = statement.orelse if isinstance(statement, ast.For | ast.While) else []
+        leaves = any(isinstance(node, ast.Break) for node in ast.walk(statement))
+        if otherwise and not leaves and not _falls_through(otherwise):
+            return False
+        if isinstance(statement, ast.Match):
+            last = statement.cases[-1].pattern
+            total = isinstance(last, ast.MatchAs) and last.pattern is None
+            if total and not any(_falls_through(case.body) for case in statement.cases):
+                return False
+        if isinstance(statement, ast.Assert) and isinstance(statement.test, ast.Constant) and not statement.test.value:
+            return False
+    return True
+
+
+# ---------------------------------------------------------------------- variables without a value
+
 
 Names = frozenset[str]
 
@@ -74,16 +157,16 @@ class _Flow:
         targets = {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
         end, leaving = self._loop(node.body, known | targets)
         if not self._runs(node.iter):
-            return _both(known, *leaving)
-        if any(isinstance(n, ast.Continue) for statement in node.body for n in ast.walk(statement)):
+            end = known
+        elif any(isinstance(n, ast.Continue) for statement in node.body for n in ast.walk(statement)):
             end = known | targets
-        return _both(end, *leaving)
+        return _both(None if end is None else self.follow(node.orelse, end), *leaving)
 
     def _while(self, node: ast.While, known: Names) -> Names | None:
         self._read(node.test, known)
         _, leaving = self._loop(node.body, known)
         is_endless = isinstance(node.test, ast.Constant) and bool(node.test.value)
-        return _both(None if is_endless else known, *leaving)
+        return _both(None if is_endless else self.follow(node.orelse, known), *leaving)
 
     def _loop(self, body: list[ast.stmt], known: Names) -> tuple[Names | None, list[Names]]:
         self._leaving.append([])

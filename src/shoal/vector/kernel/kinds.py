@@ -34,6 +34,8 @@ class Cells:
     shape: tuple[int, ...]
     of: Fields | None = None
     constant: bool = False
+    dtype: np.dtype | None = field(default=None, compare=False)
+    """How the elements are stored, if that is known."""
 
 
 @dataclass(frozen=True)
@@ -80,20 +82,23 @@ RNG_METHODS = [name for name, member in vars(Rng).items() if not name.startswith
 def argument_kinds(kernel: Kernel, function: str) -> list[Kind]:
     """What is known about the arguments of the author's function called `function`."""
     state = of_dtype(kernel.state, "the state")
-    params = {name: Cells(v.shape, constant=True) if v.ndim else Number(True) for name, v in kernel.values.items()}
+    params = {
+        name: Cells(v.shape, constant=True, dtype=v.dtype) if v.ndim else Number(True, v.dtype)
+        for name, v in kernel.values.items()
+    }
     known: dict[str, Kind] = {
         "s": state,
         "p": Fields("params", params, constant=True),
         "rng": Stream(),
-        "action": of_space(kernel.lane_action_space, "the action", constant=True, scalar=Number(True)),
+        "action": of_space(kernel.lane_action_space, "the action", constant=True),
     }
     if function == "observe":
-        known["out"] = of_space(kernel.lane_observation_space, "the observation", scalar=Cells((1,)))
+        known["out"] = of_space(kernel.lane_observation_space, "the observation")
     elif function == "mask":
         rows = (kernel.seats,) if kernel.seats else ()
-        known["out"] = Cells((*rows, num_actions(kernel.seat_action_space)))
+        known["out"] = Cells((*rows, num_actions(kernel.seat_action_space)), dtype=np.dtype(np.bool_))
     elif function in ("pay", "present"):
-        known["out"] = Cells((kernel.seats,))
+        known["out"] = Cells((kernel.seats,), dtype=np.dtype(np.float64 if function == "pay" else np.bool_))
     elif function == "inform" and kernel.info is not None:
         known["out"] = of_dtype(kernel.info, "info")
     return [known[name] for name in SIGNATURES[function]]
@@ -105,18 +110,21 @@ def of_dtype(dtype: np.dtype, what: str) -> Fields:
     for name in dtype.names or ():
         stored = dtype[name]
         inner = of_dtype(stored.base, f"{what}.{name}") if stored.base.names else None
-        members[name] = Cells(stored.shape, inner) if stored.shape else inner or Number(dtype=stored)
+        members[name] = Cells(stored.shape, inner, dtype=stored.base) if stored.shape else inner or Number(dtype=stored)
     return Fields(what, members)
 
 
-def of_space(space: gym.Space, what: str, *, scalar: Kind, constant: bool = False) -> Kind:
-    """The kind of an `out` or an `action` of this space; one of shape () is `scalar`."""
+def of_space(space: gym.Space, what: str, *, constant: bool = False) -> Kind:
+    """The kind of an `out` or, if it is `constant`, of an `action` of this space."""
     if isinstance(space, gym.spaces.Dict):
-        parts = {key: of_space(sub, f"{what}.{key}", scalar=scalar, constant=constant) for key, sub in space.items()}
+        parts = {key: of_space(sub, f"{what}.{key}", constant=constant) for key, sub in space.items()}
         return Fields(what, parts, constant)
     if isinstance(space, gym.spaces.Tuple):
-        return Parts(tuple(of_space(sub, what, scalar=scalar, constant=constant) for sub in space.spaces))
-    return Cells(space.shape, constant=constant) if space.shape else scalar
+        return Parts(tuple(of_space(sub, what, constant=constant) for sub in space.spaces))
+    dtype = np.dtype(space.dtype)
+    if space.shape or not constant:
+        return Cells(space.shape or (1,), constant=constant, dtype=dtype)
+    return Number(True, dtype)
 
 
 class Scope:
@@ -143,7 +151,11 @@ class Scope:
         """What an expression is."""
         if isinstance(node, ast.Name):
             value = None if node.id in self.names else self._lookup(node.id)
-            return Cells(value.shape, constant=True) if isinstance(value, np.ndarray) else self.names.get(node.id)
+            return (
+                Cells(value.shape, constant=True, dtype=value.dtype)
+                if isinstance(value, np.ndarray)
+                else self.names.get(node.id)
+            )
         if isinstance(node, ast.Attribute):
             base = self.kind(node.value)
             return base.members.get(node.attr) if isinstance(base, Fields) else None
@@ -164,8 +176,8 @@ class Scope:
         if any(isinstance(part, ast.Slice) for part in parts):
             return self._cut(base, parts)
         if len(parts) < len(base.shape):
-            return Cells(base.shape[len(parts) :], base.of, base.constant)
-        return base.of or Number(base.constant)
+            return Cells(base.shape[len(parts) :], base.of, base.constant, base.dtype)
+        return base.of or Number(base.constant, base.dtype)
 
     def _cut(self, base: Cells, parts: list[ast.expr]) -> Kind:
         """A part of an array, if its bounds are constants."""
@@ -178,7 +190,7 @@ class Scope:
             if any(g is not None and (b is None or b[0] != b[1]) for g, b in zip(given, bounds, strict=True)):
                 return None
             sizes.append(len(range(*slice(*(None if b is None else b[0] for b in bounds)).indices(n))))
-        return Cells((*sizes, *base.shape[len(parts) :]), base.of, base.constant)
+        return Cells((*sizes, *base.shape[len(parts) :]), base.of, base.constant, base.dtype)
 
     def _scratch(self, arguments: list[ast.expr]) -> Kind:
         if len(arguments) != 2 or not isinstance(arguments[0], ast.Name):

@@ -1,12 +1,22 @@
-"""How compiled code sees one lane: columns of fields as `s.x`, rows of arrays with sizes known when compiling.
+"""Where lanes lie in memory, and how compiled code finds them there.
 
-A kernel's `s` is a record of NumPy's where lanes are records, and a `LaneType` where they are columns: an index and one
-address per field. Reading `s.x` is then a load from a column at that index, so neighbouring lanes lie side by side and
-LLVM can compute several of them at once; after inlining nothing else is left of it.
+*All lanes*: `Columns` has one array per field and is used like the array of records that it stands for. Fields that lie
+side by side for neighbouring lanes are what lets LLVM compute several lanes at once. Records stay where a lane has
+fields that are arrays: its code then walks through one lane's numbers, which are better kept together.
+
+*One lane*: a kernel's `s` is a record of NumPy's where lanes are records, and a `LaneType` where they are columns: an
+index and one address per field. Reading `s.x` is then a load from a column at that index; after inlining nothing else
+is left of it. Rows of arrays have sizes that are known when compiling.
+
+*A batch's arrays*: Numba takes each array out of its Python object at every call: twenty arrays are a microsecond, more
+than stepping eight lanes. They stay where they are, so where they are is written down once, as a table of integers, and
+`run_bound` reads them from there: one array to take out instead of twenty. Nothing else calls `run`, so it is compiled
+as a part of that, once; other buffers are a copy of the table with their addresses in it.
 """
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
@@ -27,7 +37,73 @@ from numba.extending import (
 from numba.np import numpy_support
 from numba.np.arrayobj import make_array, populate_array
 
-from shoal.jit.library import WholeLibrary
+from shoal.jit.entries import Part, WholeLibrary
+
+_ALIGNMENT = 64  # bytes of a cache line, and of the widest vectors
+
+
+class Columns:
+    """[B] records of one dtype, stored by field.
+
+    `columns["x"]` is the memory of a field, [B, ...], to read and to write. An index other than a name gives records as
+    they are now, which cannot be written to.
+    """
+
+    def __init__(self, num_lanes: int, record: np.dtype) -> None:
+        self.dtype, self.shape = record, (num_lanes,)
+        names = record.names or ()
+        room = [-(-record[name].itemsize * num_lanes // _ALIGNMENT) * _ALIGNMENT for name in names]
+        memory = np.zeros(sum(room) + _ALIGNMENT, np.uint8)
+        start = -memory.ctypes.data % _ALIGNMENT
+        self.arrays: dict[str, np.ndarray] = {}
+        for name, size in zip(names, room, strict=True):
+            column = memory[start : start + record[name].itemsize * num_lanes]
+            self.arrays[name] = column.view(record[name].base).reshape(num_lanes, *record[name].shape)
+            start += size
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, key: str | int | slice | np.ndarray) -> np.ndarray:
+        if isinstance(key, str):
+            return self.arrays[key]
+        records = self.copy()
+        records.flags.writeable = False  # a value that is set on a copy would be lost without a word
+        return records[key]
+
+    def __setitem__(self, key: str | int | slice | np.ndarray, value: object) -> None:
+        if isinstance(key, str):
+            self.arrays[key][...] = value
+            return
+        records = np.asarray(value, self.dtype)
+        for name, column in self.arrays.items():
+            column[key] = records[name]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the records, padding included."""
+        return len(self) * self.dtype.itemsize
+
+    def copy(self) -> np.ndarray:
+        """The lanes as an array of records of its own, [B], with zeros between the fields."""
+        records = np.zeros(self.shape, self.dtype)
+        for name, column in self.arrays.items():
+            records[name] = column
+        return records
+
+
+def bytes_of(lanes: np.ndarray | Columns) -> np.ndarray:
+    """All records as bytes of the caller's own, padding included."""
+    return lanes.copy().view(np.uint8) if isinstance(lanes, Columns) else lanes.view(np.uint8).copy()
+
+
+def suits_columns(record: np.dtype) -> bool:
+    """Whether the lanes of a kernel are faster as columns: those without arrays."""
+    return all(record[name].shape == () for name in record.names or ())
+
+
+# ---------------------------------------------------------------------- one lane, as compiled code sees it
+
 
 Fields = tuple[tuple[str, np.dtype, tuple[int, ...], bool], ...]
 """Name, type of an element, and sizes of each field of a record, and whether each lane has its own."""
@@ -161,3 +237,83 @@ class Disjoint(CompilerBase):
         self.state.library = WholeLibrary(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
         self.state.library.enable_object_caching()
         return [DefaultPassBuilder.define_nopython_pipeline(self.state)]
+
+
+class DisjointPart(Part):
+    """The same for a function that only compiled code calls."""
+
+    def define_pipelines(self) -> list:
+        self.state.flags.noalias = True
+        return super().define_pipelines()
+
+
+# ---------------------------------------------------------------------- all arrays of a batch, as a table
+
+
+def table_of(arguments: Sequence[np.ndarray | int]) -> np.ndarray:
+    """Where the arrays among `arguments` lie, and the integers among them, one after the other."""
+    words: list[int] = []
+    for argument in arguments:
+        if isinstance(argument, np.ndarray):
+            words += [argument.ctypes.data, *argument.shape, *argument.strides]
+        else:
+            words.append(argument)
+    return np.array(words, np.int64)
+
+
+def moved(table: np.ndarray, arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """A copy of a table with `arrays` in place of its last ones, whose shapes they have; they must be writable."""
+    table, at = table.copy(), len(table)
+    for array in reversed(arrays):
+        at -= 1 + 2 * array.ndim
+        if array.size:  # an empty array has no memory to lend; this way is seven times faster than `array.ctypes.data`
+            table[at] = ctypes.addressof(ctypes.c_char.from_buffer(array))
+    return table
+
+
+def bound_source(fixed: Sequence[types.Type]) -> tuple[str, dict[str, Callable]]:
+    """Text of `run_bound(action, now, checked, lo, hi, table)`, which calls `run`, and the globals it needs.
+
+    Args:
+        fixed: Numba's types of what `run` takes after `hi`, which the table is made of.
+    """
+    reads, readers, at = [], {}, 0
+    for k, kind in enumerate(fixed):
+        if isinstance(kind, types.Array):
+            readers[f"array_{k}"] = _array_reader(kind)
+            reads.append(f"array_{k}(table, {at})")
+            at += 1 + 2 * kind.ndim
+        else:
+            reads.append(f"table[{at}]")
+            at += 1
+    text = f"""
+@jit_cached
+def run_bound(action, now, checked, lo, hi, table):
+    return run(action, now, checked, lo, hi, {", ".join(reads)})
+"""
+    return text, readers
+
+
+def _array_reader(kind: types.Array) -> Callable:
+    """A function of compiled code: the array of type `kind` that stands in `table` from `at` on."""
+
+    @intrinsic
+    def read(typing_context, table, at):
+        def codegen(context, builder, signature, arguments):
+            words = make_array(signature.args[0])(context, builder, arguments[0]).data
+
+            def word(offset: int) -> ir.Value:
+                place = builder.add(arguments[1], ir.Constant(arguments[1].type, offset))
+                return builder.load(builder.gep(words, [place]))
+
+            array = make_array(kind)(context, builder)
+            data = builder.inttoptr(word(0), context.get_data_type(kind.dtype).as_pointer())
+            shape = [word(1 + axis) for axis in range(kind.ndim)]
+            strides = [word(1 + kind.ndim + axis) for axis in range(kind.ndim)]
+            itemsize = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+            populate_array(array, data=data, shape=shape, strides=strides, itemsize=itemsize, meminfo=None)
+            return array._getvalue()
+
+        return kind(table, at), codegen
+
+    return read

@@ -14,9 +14,9 @@ import numpy as np
 
 from shoal.errors import nearest
 from shoal.vector.kernel.calls import call_mistakes
-from shoal.vector.kernel.flow import unassigned
+from shoal.vector.kernel.flow import Finding, return_mistakes, unassigned
 from shoal.vector.kernel.kinds import RNG_METHODS, SIGNATURES, Cells, Fields, Kind, Number, Parts, Scope, Stream
-from shoal.vector.kernel.returns import Finding, return_mistakes
+from shoal.vector.kernel.tuples import mixed_tuples
 
 _REFUSED: dict[type[ast.AST], str] = {
     ast.Global: "`global` cannot be used in a kernel: lanes share nothing. Keep what changes in the state",
@@ -58,7 +58,8 @@ def check_signature(name: str, definition: ast.FunctionDef) -> Finding | None:
     arguments = definition.args
     wanted = SIGNATURES[name]
     taken = [argument.arg for argument in [*arguments.posonlyargs, *arguments.args]]
-    if arguments.vararg or arguments.kwarg or len(taken) != len(wanted):
+    is_in_order = len(taken) == len(wanted) and (set(taken) != set(wanted) or taken == [*wanted])
+    if arguments.vararg or arguments.kwarg or not is_in_order:
         without = " Leave out `self`: there is no object, `s` is the lane's state." if "self" in taken[:1] else ""
         return definition.lineno, f"takes ({', '.join(taken)}); it must take ({', '.join(wanted)}).{without}"
     return None
@@ -78,6 +79,7 @@ def check_function(name: str | None, definition: ast.FunctionDef, scope: Scope, 
     findings += _unknown_names(definition, lookup)
     findings += unassigned(definition, scope)
     findings += call_mistakes(definition, scope, lookup)
+    findings += mixed_tuples(definition, lookup)
     findings += _Uses(scope, name, lookup).findings(definition)
     if findings:
         raise Mistake(*min(findings, key=lambda finding: finding[0]))
@@ -238,7 +240,7 @@ class _Uses(ast.NodeVisitor):
 
     def _check_fit(self, target: ast.expr, value: ast.expr) -> None:
         """A constant that the field cannot hold, in branches that no trial reaches too."""
-        kind = self._scope.kind(target)
+        kind = self._scope.kind(target) if isinstance(target, ast.Attribute) else None
         dtype = kind.dtype if isinstance(kind, Number) else None
         number = _constant(value)
         if number is None or dtype is None or dtype.kind not in "iu" or dtype.itemsize == 8:

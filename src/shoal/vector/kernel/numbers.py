@@ -16,6 +16,7 @@ What is almost always a mistake among these is refused by the checked build (`ch
 from __future__ import annotations
 
 import math
+import operator
 import types
 from collections.abc import Callable
 from typing import Any
@@ -61,6 +62,16 @@ def invert(x: Any) -> Any:
 @overload(invert)
 def _invert_compiled(x):
     return (lambda x: not x) if isinstance(x, numba_types.Boolean) else (lambda x: ~x)
+
+
+def unsigned(x: Any) -> Any:
+    """An index that is known not to be negative."""
+    return x
+
+
+@overload(unsigned)
+def _unsigned_compiled(x):
+    return (lambda x: np.uint64(x)) if isinstance(x, numba_types.Integer) else (lambda x: x)
 
 
 def shift_left(x: Any, n: Any) -> Any:
@@ -136,17 +147,18 @@ def _whole_power(x, n):
 
 
 def _whole_power_compiled(x, n):
-    base, count, result = np.int64(x), np.int64(n), np.int64(1)
+    base, count = np.int64(x), np.int64(n)
     if count < 0:
         if base == 1 or base == -1:
             return base if count & 1 else np.int64(1)
         return np.int64(0)
+    factor, result = np.uint64(base), np.uint64(1)  # these wrap around; Numba tells LLVM that int64 never does
     while count > 0:
         if count & 1:
-            result *= base
-        base *= base
+            result *= factor
+        factor *= factor
         count >>= 1
-    return result
+    return np.int64(result)
 
 
 # ---------------------------------------------------------------------- as Python only: Numba's operators are these
@@ -183,6 +195,37 @@ def whole(x: Any) -> Any:
 def rounded(x: Any) -> Any:
     """`round(x)`; the lowest int64 for what is none."""
     return LOWEST if isinstance(x, float) and not LOWEST <= x < 2.0**63 else round(x)
+
+
+def compared(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    """A comparison in which a whole number is a fraction beside one."""
+
+    def answer(x: Any, y: Any) -> bool:
+        return compare(float(x), float(y)) if isinstance(x, float) or isinstance(y, float) else compare(x, y)
+
+    return answer
+
+
+_equal = compared(operator.eq)
+PYTHON_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "In": lambda x, many: any(_equal(x, each) for each in many),
+    "NotIn": lambda x, many: not any(_equal(x, each) for each in many),
+    "Eq": _equal,
+    "NotEq": compared(operator.ne),
+    **{name: compared(getattr(operator, name.lower().replace("te", "e"))) for name in ("Lt", "LtE", "Gt", "GtE")},
+}
+"""By the names of their nodes in a syntax tree, for a whole number and a fraction."""
+
+
+def extreme(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`min` or `max` of single numbers, of which all are fractions where one is."""
+
+    def answer(*numbers: Any) -> Any:
+        if any(isinstance(x, float) for x in numbers):
+            return function(map(float, numbers))
+        return function(map(int, numbers)) if any(type(x) is int for x in numbers) else function(numbers)
+
+    return answer
 
 
 def fit(old: Any, new: Any) -> Any:

@@ -28,7 +28,7 @@ class Outputs:
 
     def __init__(self, step: Step, info: np.dtype | None, mode: int, seats: int = 0) -> None:
         count = len(step.reward)
-        self.step, self.mode = step, mode
+        self.step, self.arrays, self.mode = step, arrays_of(step), mode
         self.done = np.zeros(count, np.bool_)
         self.episode = np.zeros(count, driver.episode_of(seats))
         self.infos = () if info is None else tuple(np.zeros(count, info) for _ in range(2))
@@ -45,7 +45,7 @@ class Outputs:
 
     def count_references(self) -> None:
         """Remember how many references to its arrays a set has that nobody holds: `is_free` compares with them."""
-        own = (*arrays_of(self.step), *self.infos, self.done, self.episode)
+        own = (*self.arrays, *self.infos, self.done, self.episode)
         views = (*own, *leaves(self._standing), *leaves(self._ended))
         bases = {
             id(view.base): view.base for view in views if view.base is not None

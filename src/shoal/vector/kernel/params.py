@@ -48,11 +48,7 @@ class LaneParams:
 
     def set(self, values: dict[str, object]) -> bool:
         """Give parameters new values; True if the lanes must be loaded anew since others are per lane now."""
-        for name in values:
-            if name not in self._kernel.values:
-                of_kernel = f"parameter of {self._kernel.name}"
-                raise unknown_name(of_kernel, name, self._kernel.values, f"`{self._kernel.name}.params`")
-        checked = {name: self._checked(name, value) for name, value in values.items()}
+        checked = self.checked(values)
         per_lane = [name for name in checked if is_per_lane(values[name], self._kernel.values[name])]
         drawn = [name for name in checked if isinstance(values[name], Range)]
         changed = not set(per_lane) <= set(self.of_lanes) or not set(drawn) <= set(self.drawn)
@@ -64,6 +60,14 @@ class LaneParams:
             if name in self.drawn:  # a single value is a range without width
                 self.ranges[self.drawn.index(name)] = value if name in drawn else np.max(value)
         return changed
+
+    def checked(self, values: dict[str, object]) -> dict[str, np.ndarray]:
+        """The values as arrays, of a range its bounds; `ConfigError` unless parameters can have them."""
+        for name in values:
+            if name not in self._kernel.values:
+                of_kernel = f"parameter of {self._kernel.name}"
+                raise unknown_name(of_kernel, name, self._kernel.values, f"`{self._kernel.name}.params`")
+        return {name: self._checked(name, value) for name, value in values.items()}
 
     def _checked(self, name: str, value: object) -> np.ndarray:
         default = self._kernel.values[name]

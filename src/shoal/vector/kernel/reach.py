@@ -12,11 +12,11 @@ from typing import Any
 from numba.core.dispatcher import Dispatcher
 
 from shoal.errors import KernelError
-from shoal.vector.kernel.clear import clearing
 from shoal.vector.kernel.forms import has_parts, unpacking
 from shoal.vector.kernel.kernel import Kernel
 from shoal.vector.kernel.kinds import SIGNATURES, Kind, Number, Scope, argument_kinds
 from shoal.vector.kernel.lint import Mistake, check_function, check_signature
+from shoal.vector.kernel.rewrite import clearing
 
 MISSING = object()
 """The value of a name that is neither a global nor a closure variable."""
@@ -60,6 +60,14 @@ class Reach:
     def role(self, function: Callable) -> str | None:
         """Which of the author's functions this is ("step"), or None for a helper."""
         return self._roles.get(function)
+
+    def given(self, function: Callable) -> dict[str, Kind] | None:
+        """What is known of the arguments of a function that the loop over lanes calls; None for any other."""
+        role = self._roles.get(function)
+        if role is None or self._kernel is None or self._kernel.function(role) is not function:
+            return None
+        names = [argument.arg for argument in self.parse(function)[0].args.args]
+        return dict(zip(names, argument_kinds(self._kernel, role), strict=True))
 
     def parse(self, function: Callable) -> tuple[ast.FunctionDef, dict[str, Any]]:
         """The function's definition, with the line numbers of its file, and what its names mean; both to read only."""
@@ -129,7 +137,7 @@ class Reach:
         definition, names = self.parse(function)
         scope = self._scope(function)
         for node in ast.walk(definition):
-            callee = _called(node, names) if isinstance(node, ast.Call) else None
+            callee = called(node, names) if isinstance(node, ast.Call) else None
             if callee is None or depth > 50:
                 continue
             if isinstance(node.func, ast.Name) and node.func.id.startswith(_ABOVE):  # type: ignore[attr-defined]
@@ -178,7 +186,7 @@ class Reach:
 _ABOVE = "_k_super_"
 
 
-def _called(node: ast.Call, names: dict[str, Any]) -> Callable | None:
+def called(node: ast.Call, names: dict[str, Any]) -> Callable | None:
     """The plain function that is called here, if it is one."""
     value: Any = None
     if isinstance(node.func, ast.Name):
@@ -197,7 +205,7 @@ def _called(node: ast.Call, names: dict[str, Any]) -> Callable | None:
 def _check_calls(definition: ast.FunctionDef, names: dict[str, Any]) -> None:
     """`Mistake` for a helper that is called with too few or too many arguments."""
     for node in ast.walk(definition):
-        callee = _called(node, names) if isinstance(node, ast.Call) else None
+        callee = called(node, names) if isinstance(node, ast.Call) else None
         if callee is None or not isinstance(node, ast.Call) or any(isinstance(a, ast.Starred) for a in node.args):
             continue
         try:

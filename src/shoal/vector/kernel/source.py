@@ -14,6 +14,7 @@ import contextlib
 import copy
 import enum
 import functools
+import inspect
 import math
 import types
 from collections.abc import Callable, Iterator
@@ -25,14 +26,16 @@ from numba.core.dispatcher import Dispatcher
 
 from shoal.errors import KernelError
 from shoal.jit import LEAN, inner
-from shoal.vector.kernel.build import Build
-from shoal.vector.kernel.fill import fill
+from shoal.jit.entries import Wrapping
+from shoal.vector.kernel.build import Build, fill
 from shoal.vector.kernel.forms import type_names
 from shoal.vector.kernel.kernel import Kernel
 from shoal.vector.kernel.numbers import MATH, as_python, widen
 from shoal.vector.kernel.reach import Reach, lookup, where
 from shoal.vector.kernel.rewrite import Rewriter
 from shoal.vector.kernel.scratch import scratch
+from shoal.vector.kernel.sorts import Given, brief, describe, with_defaults
+from shoal.vector.kernel.unify import Unified, has_meetings
 
 LARGEST_CONSTANT = 2**16  # bytes of a global table: what is larger takes long to compile
 INLINE_BYTES = 1500  # bytecode of functions small enough to be worth inlining wherever they are called
@@ -53,6 +56,7 @@ class SourceSet:
             self._rules |= type_names(kernel.lane_action_space, "_k_Act")
         self._rules["_k_clear"] = fill if build.compiled else self._clear
         self._reach = Reach(kernel)
+        self._unified = Unified(self._reach)
         self._done: dict[Any, Callable] = {}
         self._open: list[Callable] = []  # functions whose callees are being added
         self.files: set[str] = set()
@@ -63,9 +67,20 @@ class SourceSet:
             function = function.py_func
         if function in self._done:
             return self._done[function]
+        self.files.add(function.__code__.co_filename)
+        given = self._reach.given(function)
+        made = self._rewritten(function, given or {})
+        if not self._build.compiled and given is None and has_meetings(self._reach.parse(function)[0]):
+            made = self._by_arguments(function, made)
+        self._done[function] = made
+        return made
+
+    def _rewritten(self, function: Callable, given: Given, base: Callable | None = None) -> Callable:
+        """The copy of `function` for arguments of which this is known; `base` if that makes no difference."""
         parsed, names = self._reach.parse(function)
         definition = copy.deepcopy(parsed)
-        self.files.add(function.__code__.co_filename)
+        if not self._build.compiled and not self._unified.unify(function, definition, given) and base is not None:
+            return base
         # Numba imports a function's module when it loads cached code; ours is always there, the author's may not be
         namespace: dict[str, Any] = {"__builtins__": builtins, "__name__": __name__, **self._rules}
         scope = self._reach.checked_scope(function)
@@ -79,12 +94,27 @@ class SourceSet:
         rewritten.__qualname__ = function.__qualname__
         rewritten.__defaults__ = function.__defaults__
         wrap = compile_at_once if self._build.compiled and self._reach.role(function) is not None else self._wrap
-        self._done[function] = wrap(rewritten)
+        made = wrap(rewritten)
         self._open.append(function)
         for name, value in sorted(names.items()):
             namespace[name] = self._bind(function, name, value, definition)
         self._open.pop()
-        return self._done[function]
+        return made
+
+    def _by_arguments(self, function: Callable, base: Callable) -> Callable:
+        """As Python: a helper has a copy for each combination of sorts of arguments, as it has when it is compiled."""
+        signature = inspect.signature(function)
+        copies: dict[Any, Callable] = {}
+
+        @functools.wraps(base)
+        def choose(*arguments: Any, **named: Any) -> Any:
+            key = tuple(map(brief, arguments)), tuple((name, brief(value)) for name, value in named.items())
+            if key not in copies:
+                given = {k: describe(value) for k, value in signature.bind(*arguments, **named).arguments.items()}
+                copies[key] = self._rewritten(function, with_defaults(signature, given), base)
+            return copies[key](*arguments, **named)
+
+        return choose
 
     @contextlib.contextmanager
     def without_clearing(self) -> Iterator[None]:
@@ -200,7 +230,7 @@ def _attributes_of(name: str, definition: ast.FunctionDef) -> set[str]:
 def compile_wrap(function: Callable, inline_bytes: int = INLINE_BYTES) -> Callable:
     """`LEAN` compiled code for compiled callers, inlined if small, once for all constants that it is called with."""
     small = len(function.__code__.co_code) < inline_bytes
-    compiled = inner(forceinline=small, **LEAN)(function)
+    compiled = inner(forceinline=small, pipeline_class=Wrapping, **LEAN)(function)
     call_template = compiled.get_call_template
     # Numba would compile `f(s, 0)` and `f(s, 1)` as two functions; LLVM, inlining, sees the constants anyway.
     compiled.get_call_template = lambda args, kws: call_template(tuple(map(numba_types.unliteral, args)), kws)  # type: ignore[method-assign]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from shoal.vector.kernel import KernelBatch, b1, f64, i32, record
-from shoal.vector.kernel.columns import Columns
+from shoal.vector.kernel.lane import Columns, moved, table_of
 from shoal.worlds.classic.lanes.cartpole import CartPole
 from tests.vector.kernel.kernels import Mixed
 
@@ -28,6 +28,15 @@ def test_records_that_are_taken_out_cannot_be_written_to():
     copy["x"] = 2.0
     columns[:] = copy
     assert columns["x"].tolist() == [2, 2, 2]
+
+
+def test_a_table_with_other_memory_differs_in_its_addresses_alone():
+    kept, mine, theirs = np.zeros(3), [np.zeros((4, 2)), np.zeros((4, 0))], [np.ones((4, 2)), np.ones((4, 0))]
+    table = table_of([kept, 7, *mine])
+    other = moved(table, theirs)
+    changed = np.flatnonzero(table != other)
+    assert other[changed].tolist() == [theirs[0].ctypes.data]
+    assert table[changed].tolist() == [mine[0].ctypes.data]
 
 
 def test_lanes_without_arrays_are_columns_and_others_records():
