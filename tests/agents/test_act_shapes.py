@@ -16,7 +16,7 @@ IMAGE = gym.spaces.Box(0, 255, (10, 10, 2), np.uint8)
 BOTH = gym.spaces.Dict({"image": IMAGE, "row": ROW})
 REPLAY = {"hidden": (8,), "replay_capacity": 64, "batch_size": 4, "warmup": 0}
 AGENTS = {
-    "ppo": lambda space: PPO(space, gym.spaces.Discrete(3), PPOConfig(hidden=(16,))),
+    "ppo": lambda space: PPO(space, gym.spaces.Discrete(3), PPOConfig(hidden=(32,))),
     "ppo plain": lambda space: PPO(space, gym.spaces.Discrete(3), PPOConfig(hidden=(8,), fast=False)),
     "ppo normalised": lambda space: PPO(space, gym.spaces.Discrete(3), PPOConfig(hidden=(8,), normalise_obs=True)),
     "ppo gru": lambda space: PPO(space, gym.spaces.Discrete(3), PPOConfig(hidden=(8,), memory="gru", memory_size=4)),
@@ -65,7 +65,7 @@ def test_a_wrong_mask_gets_a_sentence(name):
 
 def test_rows_that_fit_are_read_where_they_lie():
     """The compiled path looks at types and shapes alone: no copy, whatever the number of lanes."""
-    agent = PPO(ROW, gym.spaces.Discrete(3), PPOConfig(hidden=(16, 16), normalise_obs=False))
+    agent = PPO(ROW, gym.spaces.Discrete(3), PPOConfig(hidden=(32, 32), normalise_obs=False))
     assert isinstance(agent.fast, FastPPO)
     obs = zeros(ROW, 4096)
     assert agent.fast.features(obs) is obs

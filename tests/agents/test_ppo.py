@@ -286,3 +286,16 @@ def test_minibatches_fit_the_rollout_where_nothing_is_said(settings, num_envs, p
     config = PPOConfig(**settings)
     config.check_batch(num_envs)
     assert config.num_minibatches(num_envs) == parts
+
+
+def test_first_weights_do_not_depend_on_the_number_of_threads():
+    spaces = gym.spaces.Box(-1, 1, (4,), np.float32), gym.spaces.Discrete(2)
+    threads, weights = torch.get_num_threads(), []
+    try:
+        for count in (1, 2):
+            torch.set_num_threads(count)
+            weights.append(PPO(*spaces, PPOConfig(hidden=(128, 128))).optimizer.flat)
+            assert torch.get_num_threads() == count
+    finally:
+        torch.set_num_threads(threads)
+    assert torch.equal(*weights)

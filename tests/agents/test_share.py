@@ -15,7 +15,7 @@ from shoal.agents.soft_policies import DiscretePolicy
 
 OBS, CHOICE, BOX = gym.spaces.Box(-1, 1, (6,)), gym.spaces.Discrete(5), gym.spaces.Box(-1, 1, (3,))
 AGENTS = {
-    "ppo": lambda: PPO(OBS, CHOICE, PPOConfig(hidden=(16,))),
+    "ppo": lambda: PPO(OBS, CHOICE, PPOConfig(hidden=(32,))),
     "ppo, plain torch": lambda: PPO(OBS, BOX, PPOConfig(hidden=(16,), fast=False)),
     "ppo with memory": lambda: PPO(OBS, CHOICE, PPOConfig(hidden=(16,), memory="gru", memory_size=8)),
     "sac": lambda: SAC(OBS, BOX, SACConfig(hidden=(16,), warmup=0, noise="pink")),

@@ -12,8 +12,8 @@ lane's action must not depend on how many others ask."""
 
 
 def as_layer(layer: Layer) -> Layer:
-    """The same in float32."""
-    return np.asarray(layer[0], np.float32), np.asarray(layer[1], np.float32)
+    """The same in float32, row by row in memory: products may be added in another order where columns come first."""
+    return np.ascontiguousarray(layer[0], np.float32), np.ascontiguousarray(layer[1], np.float32)
 
 
 def padded(rows: np.ndarray) -> np.ndarray:

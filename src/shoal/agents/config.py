@@ -58,7 +58,7 @@ class PPOConfig:
     name: ClassVar[str] = "ppo"
 
     num_steps: int = 32
-    """Steps per environment between updates."""
+    """Steps per environment between updates. Without a preset or a memory, 2,048 in all lanes if that is more."""
     epochs: int = 10
     """Passes over a rollout."""
     minibatches: int | None = None

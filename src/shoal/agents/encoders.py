@@ -18,7 +18,8 @@ from torch.nn import functional as F
 from shoal.agents.checks import wrong_obs
 from shoal.agents.config import OffPolicyConfig, is_own
 from shoal.agents.images import Image, has_image, image_of
-from shoal.agents.networks import Encoder, FlattenObs, linear, mlp, own_weights
+from shoal.agents.networks import Encoder, FlattenObs, linear, mlp
+from shoal.agents.weights import own_weights
 from shoal.errors import ConfigError
 from shoal.trees import Tree, at_path, map_tree
 from shoal.vector.spaces import empty_batch, leaf_spaces

@@ -10,8 +10,7 @@ accepts.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Protocol
 
@@ -274,14 +273,6 @@ def _flatten(space: gym.Space, image: Image | None, obs: Tensor, leading: int) -
         return torch.cat(parts, -1).float()
     flat = obs.reshape(*obs.shape[:leading], -1).float()  # a single number has no axis of its own
     return flat if image is None else (flat - image.low) * image.scale
-
-
-@contextmanager
-def own_weights(generator: torch.Generator) -> Iterator[None]:
-    """Weights that are made here come from `generator`, and torch's own generator stays as it was."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(int(torch.randint(2**62, (), generator=generator)))
-        yield
 
 
 def linear(inputs: int, outputs: int, gain: float) -> nn.Linear:

@@ -17,7 +17,6 @@ import torch
 from torch import Tensor, nn
 
 from shoal.agents.adam import FlatAdam
-from shoal.agents.advantage import gae
 from shoal.agents.agent import Act, Mask
 from shoal.agents.checks import check_device, check_parts, raise_not_finite, take_over
 from shoal.agents.config import PPOConfig, scheduled
@@ -30,12 +29,12 @@ from shoal.agents.networks import (
     head_for,
     mask_logits,
     mask_tensor,
-    own_weights,
 )
 from shoal.agents.normalise import ObsNormaliser, RewardNormaliser
 from shoal.agents.recurrent import RecurrentActorCritic
-from shoal.agents.rollout import Rollout
+from shoal.agents.rollout import Rollout, gae
 from shoal.agents.share import Share, draw_rows, forward_rows
+from shoal.agents.weights import own_weights
 from shoal.trees import Tree, concatenate_trees, index_tree, map_tree
 
 

@@ -1,21 +1,27 @@
-"""Experience of one iteration: buffers that the batch writes into.
+"""Experience of one iteration: buffers that the batch writes into, and how much better than expected it turned out.
 
 Time first, lanes second: T = num_steps, B = num_envs. Observations have T + 1 rows; the last row is what the next
 iteration begins with. `shoal.training.collect` fills the buffers.
+
+Torch is only there where an agent is: a process that has not loaded it can compile `gae`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import torch
 
-from shoal.agents.agent import Agent
+from shoal.jit import entry
 from shoal.trees import Tree, assign_tree, index_tree
 from shoal.vector.batch import Batch, Info, Step
 from shoal.vector.spaces import empty_batch, num_actions
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from shoal.agents.agent import Agent
 
 
 class Ended(NamedTuple):
@@ -24,7 +30,7 @@ class Ended(NamedTuple):
     t: int
     lanes: np.ndarray  # [K] int
     obs: Tree  # [K, *obs] the true successors, `final_obs`
-    state: torch.Tensor | None  # [K, S] recurrent state with which to look at them
+    state: Tensor | None  # [K, S] recurrent state with which to look at them
 
 
 @dataclass
@@ -47,6 +53,8 @@ class Rollout:
 
     def __init__(self, batch: Batch, agent: Agent) -> None:
         """Buffers for `agent` in `batch`."""
+        import torch
+
         T, B = agent.num_steps, batch.num_envs
         self.num_steps, self.num_envs = T, B
         self.obs = empty_batch(batch.single_observation_space, T + 1, B)  # [T + 1, B, *obs]
@@ -81,10 +89,50 @@ class Rollout:
         self.ended.clear()
         self.episodes = Episodes()
 
-    def keep_ended(self, t: int, state: torch.Tensor | None) -> np.ndarray:
+    def keep_ended(self, t: int, state: Tensor | None) -> np.ndarray:
         """Put aside `final_obs` of the lanes that ended in step `t`; returns these lanes [K]."""
         lanes = np.flatnonzero(self.terminated[t] | self.truncated[t])
         if len(lanes):
-            kept_state = None if state is None else state[torch.from_numpy(lanes)]
+            kept_state = None if state is None else state[lanes]
             self.ended.append(Ended(t, lanes, index_tree(self.final_obs, lanes), kept_state))
         return lanes
+
+
+@entry(fastmath={"contract"})
+def gae(
+    reward: np.ndarray,
+    value: np.ndarray,
+    next_value: np.ndarray,
+    terminated: np.ndarray,
+    truncated: np.ndarray,
+    gamma: float,
+    lam: float,
+    importance: np.ndarray | None = None,
+) -> np.ndarray:
+    """Generalised advantage estimate, Schulman et al. 2016, eq. 16.
+
+    Args:
+        reward, value: [T, B] float32.
+        next_value: [T, B], value of the true successor: `final_obs` where an episode ended, the next obs elsewhere.
+        terminated, truncated: [T, B] bool. Both cut the trace; only `terminated` zeroes the bootstrap.
+        gamma, lam: discount, and decay of the trace.
+        importance: [T, B] min(1, probability now / probability then) of every action, for experience of another policy:
+            V-trace, Espeholt et al. 2018, with lambda. None if the policy is the same.
+
+    Returns:
+        [T, B] advantages. Add `value` for the regression target.
+    """
+    num_steps, num_envs = reward.shape
+    advantage = np.empty_like(value)
+    trace = np.zeros(num_envs, value.dtype)
+    discount, decay = value.dtype.type(gamma), value.dtype.type(gamma * lam)
+    zero = value.dtype.type(0)
+    for t in range(num_steps - 1, -1, -1):
+        for lane in range(num_envs):
+            beyond = zero if terminated[t, lane] else next_value[t, lane]
+            carried = zero if terminated[t, lane] or truncated[t, lane] else trace[lane]
+            trace[lane] = reward[t, lane] + discount * beyond - value[t, lane] + decay * carried
+            if importance is not None:
+                trace[lane] *= importance[t, lane]
+            advantage[t, lane] = trace[lane]
+    return advantage

@@ -10,7 +10,8 @@ import torch
 
 from shoal.agents.adam import FlatAdam
 from shoal.agents.fast import heads, sac
-from shoal.agents.fast.passes import Pass, Stepper
+from shoal.agents.fast.adam import Stepper
+from shoal.agents.fast.passes import Pass
 from shoal.agents.towers import Towers
 from shoal.jit.digest import digest_of
 

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from shoal.agents.fast.loops import spread
-from shoal.agents.fast.passes import Pass, Stepper
+from shoal.agents.fast.adam import Stepper
+from shoal.agents.fast.passes import Pass, spread
 from shoal.jit import entry
 
 if TYPE_CHECKING:

@@ -1,16 +1,12 @@
-"""What the fast paths share: a step of Adam, and passes of `Towers` forward and back on buffers that are made once."""
+"""What the fast paths of SAC and DDDQN share: passes of `Towers` forward and back on buffers that are made once."""
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
 import torch
 from torch import Tensor
 
-from shoal.agents.adam import FlatAdam
-from shoal.agents.fast.loops import adam_step
 from shoal.agents.towers import Towers
+from shoal.jit import entry
 
 _threshold_backward = torch.ops.aten.threshold_backward.grad_input
 
@@ -71,23 +67,10 @@ class Pass:
         torch.sum(slope, 1, keepdim=True, out=bias_grad)
 
 
-class Stepper:
-    """Steps of Adam in one loop over the parameters; `FlatAdam.step` is what it computes."""
-
-    def __init__(self, adam: FlatAdam, grads: np.ndarray | None = None) -> None:
-        """`grads` [parts, n] are gradients whose sum counts; without them, that of `adam` itself."""
-        self.adam = adam
-        self.grads = adam.grad.numpy()[None] if grads is None else grads
-        self.flat, *self.moments = (t.numpy() for t in (adam.flat, adam.first_moment, adam.second_moment))
-
-    def step(self, lr: float, max_norm: float = math.inf) -> float:
-        """One step along the gradient, shortened to `max_norm`; returns the norm that it had (0 if nothing limits it).
-
-        A norm that is not finite moves nothing. The gradient is not cleared: the next one replaces it.
-        """
-        adam = self.adam
-        count = int(adam.num_updates) + 1
-        norm = adam_step(self.flat, self.grads, *self.moments, lr, *adam.betas, adam.eps, count, max_norm)
-        if math.isfinite(norm):
-            adam.num_updates += 1
-        return norm
+@entry()
+def spread(rows, next_at, inputs):
+    """Copy obs and next_obs from rows [N, width] to where networks read them: inputs [2N, D], first all of obs."""
+    n, width = len(rows), inputs.shape[1]
+    for i in range(n):
+        for d in range(width):
+            inputs[i, d], inputs[n + i, d] = rows[i, d], rows[i, next_at + d]

@@ -17,8 +17,8 @@ from torch import nn
 
 from shoal.agents.agent import Act, Mask
 from shoal.agents.checks import raise_not_finite, wrong_mask, wrong_obs
+from shoal.agents.fast.adam import Stepper
 from shoal.agents.fast.heads import CONTINUOUS, DISCRETE, Rows, Weights, compiled
-from shoal.agents.fast.passes import Stepper
 from shoal.agents.fast.tile import COLUMNS, FLOAT, ROWS, Layout, in_blocks, packed_size, plan_tile
 from shoal.agents.networks import ActorCritic, CategoricalHead, GaussianHead, MultiCategoricalHead
 from shoal.trees import Tree

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from shoal.agents.advantage import gae
 from shoal.agents.normalise import discounted_returns
+from shoal.agents.rollout import gae
 
 
 @st.composite
