@@ -27,6 +27,7 @@ MAY_BE_SKIPPED = (
     "only Linux has memory without a name",
     "this system has no file locks",
     "this system cannot limit the size of files",
+    "Ray does not import with what every operating system has",
 )
 """Reasons that lie in the machine and not in what was installed."""
 _skipped: dict[str, str] = {}

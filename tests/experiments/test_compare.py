@@ -1,6 +1,8 @@
 """Comparisons: over our own runs and experiments, and over what other libraries leave behind."""
 
 import json
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from shoal.cli import main
 from shoal.errors import ConfigError, RunError
 from shoal.experiments.compare import compare, config_differences
+from shoal.experiments.compare_page import write_comparison
 from shoal.experiments.sources import read_source, running_mean
 from shoal.training.metrics import EVALUATED, RETURN
 from tests.experiments.fake import experiment
@@ -48,9 +51,25 @@ def test_what_cannot_be_told_apart_is_told_so(tmp_path):
     (verdict,) = compare(sources(a, b)).verdicts
     assert verdict.startswith("a and b cannot be told apart: +")
     few = compare(sources(experiment(tmp_path, "c", [200, 201, 202]), experiment(tmp_path, "d", [1, 2, 3])))
+    assert few.verdicts[0].startswith("c looks better than d: +199 [")
     assert few.verdicts[0].endswith("3 seeds; fewer than 5 seeds are a hint at best.")
     one = compare([read_source(a.run(0)), read_source(b.run(1))])
     assert "one seed says nothing about a method" in one.verdicts[0]
+
+
+def test_one_evaluation_is_a_score_and_the_curve_is_that_of_training(tmp_path):
+    several = [experiment(tmp_path, name, GOOD, points=20) for name in "ab"]
+    for made in several:
+        for seed in made.seeds:
+            log = made.run(seed) / "metrics.jsonl"
+            rows = [json.loads(line) for line in log.read_text().splitlines()]
+            rows[9].pop("eval/mean_reward")
+            log.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    comparison = compare(sources(*several))
+    assert comparison.metric == EVALUATED
+    page = write_comparison(comparison, tmp_path / "page.html").read_text()
+    assert f'"title":"{RETURN}"' in page
+    assert f'"title":"{EVALUATED}"' not in page
 
 
 def test_runs_of_different_length_are_compared_where_the_shorter_ends(tmp_path):
@@ -70,6 +89,10 @@ def test_runs_of_different_length_are_compared_where_the_shorter_ends(tmp_path):
         (["a"], [], "A comparison needs at least two"),
         (["a", "p"], [], "a was trained on cartpole and p on pendulum. Returns of different worlds"),
         (["a", "b"], ["--metric", "rollout/ep_rew_men"], "has no metric 'rollout/ep_rew_men'. Did you mean 'rollout/"),
+        (["a", "b/../a"], [], "a is named more than once, and nothing is better than itself"),
+        (["a", "broken"], [], "experiment.json must list the seeds as whole numbers, not None"),
+        (["a", "none"], [], "experiment.json must list the seeds as whole numbers, not []"),
+        (["a", "torn"], [], "failures.json names 'one', which is no seed"),
         (["a", "nowhere"], [], "There is no run or experiment 'nowhere'"),
         (["a", "empty"], [], "'empty' is neither a run nor an experiment"),
         (["a", "a/seed_0"], ["--until-sure"], "Name two folders that `shoal train --seeds` has made"),
@@ -82,6 +105,10 @@ def test_bad_input_is_one_sentence(tmp_path, monkeypatch, capsys, paths, flags, 
     for name, world in (("a", "cartpole"), ("b", "cartpole"), ("p", "pendulum")):
         experiment(tmp_path, name, GOOD[:2], world)
     (tmp_path / "empty").mkdir()
+    (experiment(tmp_path, "broken", GOOD[:2]).path / "experiment.json").write_text('{"format": "shoal experiment 1"}')
+    none = '{"format": "shoal experiment 1", "seeds": []}'
+    (experiment(tmp_path, "none", GOOD[:2]).path / "experiment.json").write_text(none)
+    (experiment(tmp_path, "torn", GOOD[:2]).path / "failures.json").write_text('{"one": "why"}')
     assert main(["compare", *paths, *flags]) == 2
     assert sentence in capsys.readouterr().err
 
@@ -104,10 +131,33 @@ def test_monitors_of_stable_baselines3(tmp_path):
     assert values.tolist() == [10, 10, 40 / 3, 15, 18, 20]
     one = read_source(tmp_path / "sb3" / "ppo_1" / "0.monitor.csv")
     assert one.name == "ppo_1"
-    (tmp_path / "bad").mkdir()
-    (tmp_path / "bad" / "monitor.csv").write_text("nonsense\n")
-    with pytest.raises(RunError, match=r"monitor.csv is not a monitor file of Stable-Baselines3"):
-        read_source(tmp_path / "bad").curves(RETURN)
+
+
+HEADER = b'#{"t_start": 0.0}\n'
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", r"monitor.csv is not a monitor file of Stable-Baselines3: it is empty, where"),
+        (b"step,reward\n1,2\n", r"Stable-Baselines3: it begins with 'step,reward', where a line of # and"),
+        (b"\x00\xff\xfe", r"Stable-Baselines3: it begins with '\\x00"),
+        (HEADER + b"reward,len,t\n1,2,3\n", r"Stable-Baselines3: it has no column r, l, but reward, len, t"),
+        (HEADER + b"r,l,t\n1,2,3\n4,five,6\n", r"monitor.csv, line 4: '4,five,6' is not an episode"),
+        (HEADER + b"r,l,t\n1,2,3\n4,5\n", r"monitor.csv, line 4: '4,5' is not an episode"),
+        (HEADER + b"r,l,t\n", r"has no episode yet"),
+    ],
+)
+def test_a_monitor_that_is_none_is_told_in_a_sentence(tmp_path, content, sentence):
+    (tmp_path / "monitor.csv").write_bytes(content)
+    with pytest.raises(RunError, match=sentence):
+        read_source(tmp_path).curves(RETURN)
+
+
+def test_tensorboard_files_without_a_scalar(tmp_path):
+    (tmp_path / "events.out.tfevents.1").write_bytes(b"")
+    with pytest.raises(RunError, match=r"has no scalar in its TensorBoard files yet"):
+        read_source(tmp_path).curves(RETURN)
 
 
 def test_tensorboard_files_of_others_and_of_our_own(tmp_path):
@@ -130,6 +180,62 @@ def test_tensorboard_files_of_others_and_of_our_own(tmp_path):
     assert values.tolist() == [7, 14, 21]
     comparison = compare([source, read_source(tmp_path / "rllib")])
     assert comparison.at == 400
+
+
+def test_what_stable_baselines3_itself_writes_is_read(tmp_path):
+    sb3 = pytest.importorskip("stable_baselines3.common.env_util")
+    for seed in (1, 2):
+        lanes = sb3.make_vec_env("CartPole-v1", n_envs=2, seed=seed, monitor_dir=str(tmp_path / "sb3" / f"ppo_{seed}"))
+        lanes.reset()
+        for _ in range(60):
+            lanes.step(np.ones(2, int))  # the pole falls within 8 to 10 steps
+        lanes.close()
+    source = read_source(tmp_path / "sb3")
+    assert source.seeds == [1, 2]
+    steps, values = source.curves(RETURN)[1]
+    assert 100 < steps[-1] <= 120
+    assert 8 <= values[-1] <= 10.5
+
+
+def test_what_tune_itself_writes_is_read_with_its_seed(tmp_path):
+    """RLlib's results as Tune's logger flattens them; the folder's name ends with a time, which is not a seed."""
+    if os.environ.get("SHOAL_PORTABLE") == "1":
+        pytest.skip("Ray does not import with what every operating system has")
+    from ray.tune.logger import tensorboardx as logger
+
+    class Trial:
+        """What the logger asks a trial for."""
+
+        local_path = str(tmp_path / "rllib" / "PPO_CartPole-v1_8600c_00000_0_2026-11-18_20-56-27")
+        evaluated_params: dict = {}
+
+        def init_local_path(self):
+            Path(self.local_path).mkdir(parents=True)
+
+    trial, callback = Trial(), logger.TBXLoggerCallback()
+    for k in range(1, 4):
+        result = {"episode_return_mean": 7.0 * k, "num_episodes": k}
+        steps = {"num_env_steps_sampled_lifetime": 4000 * k, "training_iteration": k}
+        callback.log_trial_result(k, trial, {**steps, "env_runners": result, "evaluation": {"env_runners": result}})
+    callback.log_trial_end(trial)
+    assert read_source(tmp_path / "rllib").seeds == [None]
+    (Path(trial.local_path) / "params.json").write_text('{"seed": 5, "env": "CartPole-v1"}')
+    source = read_source(tmp_path / "rllib")
+    assert source.seeds == [5]
+    for metric in (RETURN, EVALUATED):
+        steps, values = source.curves(metric)[0]
+        assert steps.tolist() == [4000, 8000, 12000]
+        assert values.tolist() == [7, 14, 21]
+
+
+@pytest.mark.parametrize(
+    ("name", "seed"),
+    [("CartPole-v1__ppo__3__1700000000", 3), ("PPO_seed2_1", 2), ("PPO_2", 2), ("seed-7", 7), ("run_20-56-27", None)],
+)
+def test_seeds_are_known_from_the_names_of_folders(tmp_path, name, seed):
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "monitor.csv").write_text("")
+    assert read_source(tmp_path / name).seeds == [seed]
 
 
 def test_the_reader_agrees_with_our_writer(tmp_path):

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,10 +13,15 @@ import pytest
 from shoal.cli import main
 from shoal.cli.tune import _gathered
 from shoal.errors import ConfigError, ShoalError, UnknownName
+from shoal.experiments.panel import Progress
+from shoal.experiments.processes import Event
 from shoal.experiments.tuning.defaults import DEFAULTS
+from shoal.experiments.tuning.driver import HOPELESS, Tuner
 from shoal.experiments.tuning.folder import Search, create_search, open_search, read_duration
 from shoal.experiments.tuning.space import Parameter, nested, read_space
 from shoal.registry import as_world
+from shoal.training.interrupt import INTERRUPTED
+from shoal.training.lab import Lab, lab_of
 from shoal.training.settings import config_from, config_values, resolve_config
 from tests.runs.test_train import ROOT
 
@@ -49,7 +55,9 @@ def test_ranges_lists_and_names():
         (["algo.lr=1..2:cube"], "ends with :cube; only :log"),
         (["algo.lr"], "does not say what is searched. Write low..high"),
         (["algo.lr=0.1"], "leaves nothing to choose"),
-        (["algo.lr=0.1,0.1"], "leaves nothing to choose, or names a value twice"),
+        (["algo.lr=0.1,0.1"], "names 0.1 more than once"),
+        (["num_envs=0,0"], "names 0 more than once"),
+        (["seed=1,2"], "seed is not searched: every promising trial is trained with several"),
         (["algo.lr=0.1,0.2", "algo.lr=1..2"], "algo.lr is searched more than once"),
         (["algo.num_steps=1.5..3"], "is not a range of numbers"),
         (["algo.activation=tanh,sin"], "Invalid value for algo.activation: 'sin'"),
@@ -75,6 +83,34 @@ def test_every_agent_has_a_space_whose_values_its_settings_take(algo, world):
     for parameter in parameters:
         for value in parameter.choices or (parameter.low, parameter.high):
             config_from({**base, "algo": {**base["algo"], **nested({parameter.name: value})["algo"]}})
+
+
+LAB = Lab(search={"ppo": ("max_steps=100,200", "algo.lr=1e-5..1e-3:log")})
+WRONG = Lab(search={"ppo": ("algo.learning_rat=1,2",)})
+
+
+def test_the_lab_of_a_world_names_what_is_searched_beside_the_agents_default():
+    world = replace(CARTPOLE, lab=f"{__name__}:LAB")
+    found = {parameter.name: parameter for parameter in read_space((), world, "ppo", {})}
+    assert len(found) == len(DEFAULTS["ppo"]) + 1
+    assert found["env.max_steps"].choices == (100, 200)
+    assert (found["algo.lr"].low, found["algo.lr"].high) == (1e-5, 1e-3)
+    assert [parameter.name for parameter in read_space(["num_envs=8,16"], world, "ppo", {})] == ["num_envs"]
+    assert "env.max_steps" not in [parameter.name for parameter in read_space((), world, "dddqn", {})]
+    with pytest.raises(ShoalError, match=r"search of .*:WRONG: No setting 'algo.learning_rat' of cartpole"):
+        read_space((), replace(CARTPOLE, lab=f"{__name__}:WRONG"), "ppo", {})
+
+
+@pytest.mark.parametrize(("world", "algo"), [("hockey", "sac"), ("hockey", "dddqn"), ("kg", "ppo")])
+def test_the_preset_of_a_world_lies_in_what_its_lab_searches(world, algo):
+    """So the first trial is what holds without a search."""
+    base = config_values(resolve_config(world, {"algo": algo}))
+    source = as_world(world)
+    for parameter in read_space(lab_of(source).search[algo], source, algo, {}):
+        value = base
+        for part in parameter.name.split("."):
+            value = value[part]
+        assert parameter.holds(value), parameter.name
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("30m", 1800), ("1.5h", 5400), ("20", 20)])
@@ -115,6 +151,35 @@ def test_bad_input_is_one_sentence(tmp_path, capsys, flags, sentence):
     named = [] if "--resume" in flags else ["cartpole"]
     assert main(["tune", *named, *flags, "--runs-dir", str(tmp_path)]) == 2
     assert sentence in capsys.readouterr().err
+
+
+def test_a_search_in_which_everything_fails_gives_up_and_says_why(tmp_path, capsys):
+    pytest.importorskip("optuna")
+    flags = ["--budget", "1h", "--runs-dir", str(tmp_path), "--run-name", "t"]
+    assert main(["tune", "cartpole", "--tune", "algo.gamma=1.5,2.0", *flags]) == 1
+    said = capsys.readouterr().out
+    assert f"{HOPELESS} of {HOPELESS} failed, the last because: gamma must lie between 0 and 1, not" in said
+    assert "within the budget" not in said
+
+
+def test_a_run_that_ended_before_it_was_given_up_does_not_end_the_search(tmp_path):
+    """Its process hears of it after the last iteration: it is interrupted, and has no outcome."""
+    pytest.importorskip("optuna")
+
+    class Late:
+        stopping = False
+
+        def work(self, next_job):
+            job = next_job()
+            yield Event(job, "began", None)
+            tuner.running["trial 0"].verdict = "pruned"
+            yield Event(job, "ended", {"reason": INTERRUPTED})
+
+    config = config_values(resolve_config(CARTPOLE, {"total_steps": 1024}))
+    search = Search(config, read("algo.lr=1e-4..1e-2:log"))
+    tuner = Tuner(create_search(tmp_path, search, "t"), search, say=lambda sentence: None)
+    tuner.run(Late(), Progress("", [], 1024, quiet=True), 1e9, 1)
+    assert [trial.state.name for trial in tuner.study.trials] == ["PRUNED"]
 
 
 def test_a_search_from_beginning_to_end(tmp_path, capsys):

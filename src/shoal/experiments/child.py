@@ -25,6 +25,7 @@ from rich.console import Console
 
 from shoal.errors import ShoalError
 from shoal.experiments.folder import Outcome, write_outcome
+from shoal.garbage import collect_rarely
 from shoal.options import Values
 from shoal.platform import peak_memory
 from shoal.registry import as_world
@@ -93,6 +94,7 @@ class Requests:
 
 def main() -> None:
     """Train what is asked for until asked to end."""
+    collect_rarely()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     asked, answers = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
     with open(os.devnull) as nothing:

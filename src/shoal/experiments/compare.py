@@ -50,8 +50,10 @@ class Pair:
         value, low, high = self.gap if self.gap.value >= 0 else (-self.gap.value, -self.gap.high, -self.gap.low)
         gap = f"{value:+.4g} [{low:.4g}, {high:.4g}]"
         count = f"{self.seeds[0]} seeds" if len(set(self.seeds)) == 1 else f"{self.seeds[0]} and {self.seeds[1]} seeds"
+        few = f"; fewer than {ENOUGH} seeds are a hint at best" if min(self.seeds) < ENOUGH else ""
+        if few and low > 0:
+            return f"{first.name} looks better than {second.name}: {gap}, {count}{few}."
         if not self.sure:
-            few = f"; fewer than {ENOUGH} seeds are a hint at best" if min(self.seeds) < ENOUGH else ""
             return f"{self.a.name} and {self.b.name} cannot be told apart: {gap} for {first.name}, {count}{few}."
         missed = [n for n, share in self.shown.items() if share < 0.5]
         hint = f"; {max(missed)} seeds would most likely not have shown it" if missed else ""
@@ -116,6 +118,10 @@ def _value(config: Any, dotted: str) -> str:
 def _check(sources: Sequence[Source]) -> None:
     if len(sources) < 2:
         raise ConfigError("A comparison needs at least two runs or experiments.")
+    paths = [source.path.resolve() for source in sources]
+    twice = next((source.path for source in sources if paths.count(source.path.resolve()) > 1), None)
+    if twice is not None:
+        raise ConfigError(f"{twice} is named more than once, and nothing is better than itself. Name each side once.")
     worlds = {source.world: source.name for source in sources if source.world is not None}
     if len(worlds) > 1:
         (first, of_first), (second, of_second), *_ = worlds.items()

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from shoal.experiments.compare import Comparison, config_differences
 from shoal.experiments.report import interval_curve
+from shoal.experiments.sources import Curve, on_grid
 from shoal.experiments.statistics import interval
 from shoal.report import sections as build
 from shoal.report.page import render_page
 from shoal.report.sections import Block, Section
 from shoal.training.files import explained, replace_file
+from shoal.training.metrics import RETURN
 
 
 def write_comparison(comparison: Comparison, target: Path) -> Path:
@@ -34,12 +37,25 @@ def _verdict(comparison: Comparison) -> Section:
 
 
 def _curves(comparison: Comparison) -> Section:
-    curves: list[Block] = []
-    for k, (source, each) in enumerate(zip(comparison.sources, comparison.curves, strict=True)):
-        curves += interval_curve(source.name, each, color=k)
-    curves.sort(key=lambda curve: not curve.get("faint", False))  # the means before all seeds
+    """What is compared, where it is a curve; the return of training too, where all have one."""
+    by_metric = {comparison.metric: comparison.curves}
+    if all(source.has(RETURN) for source in comparison.sources):
+        by_metric.setdefault(RETURN, tuple(source.curves(RETURN) for source in comparison.sources))
+    blocks = [
+        _means(metric, comparison, curves)
+        for metric, curves in by_metric.items()
+        if all(len(on_grid(each)[0]) > 1 for each in curves)
+    ]
     note = "Interquartile mean of the seeds with its interval; every seed is faint behind it."
-    return Section("Learning curves", [build.lines(comparison.metric, curves, size="wide", height=340)], note)
+    return Section("Learning curves", blocks, note)
+
+
+def _means(metric: str, comparison: Comparison, curves: Sequence[list[Curve]]) -> Block:
+    lines: list[Block] = []
+    for k, (source, each) in enumerate(zip(comparison.sources, curves, strict=True)):
+        lines += interval_curve(source.name, each, color=k)
+    lines.sort(key=lambda curve: not curve.get("faint", False))  # the means before all seeds
+    return build.lines(metric, lines, size="wide", height=340)
 
 
 def _scores(comparison: Comparison) -> Section:
@@ -62,10 +78,9 @@ def _pairs(comparison: Comparison) -> Section:
         share[i, j], share[j, i] = pair.improvement.value, 1 - pair.improvement.value
         fewer = ", ".join(f"{n}: {rate:.0%}" for n, rate in pair.shown.items())
         drawn = "by seed" if pair.paired else "no"
-        gap, improvement = (
-            f"{each.value:.4g} [{each.low:.4g}, {each.high:.4g}]" for each in (pair.gap, pair.improvement)
-        )
-        rows.append([f"{pair.a.name} – {pair.b.name}", gap, improvement, drawn, fewer])
+        gap, improvement = (str(each).replace(" ", "\N{NO-BREAK SPACE}") for each in (pair.gap, pair.improvement))
+        names_of = f"{pair.a.name}\N{NO-BREAK SPACE}–\N{NO-BREAK SPACE}{pair.b.name}"
+        rows.append([names_of, gap, improvement, drawn, fewer])
     columns = ["", "difference", "probability of improvement", "paired", "fewer seeds would have shown it"]
     blocks = [
         build.table("differences", columns, rows, size="wide"),

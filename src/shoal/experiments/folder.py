@@ -22,8 +22,9 @@ from typing import Any
 
 from shoal.errors import ConfigError, RunError
 from shoal.options import Values
+from shoal.reading import shortened
 from shoal.training.checkpoint import Checkpoints
-from shoal.training.files import explained, read_json, replace_file
+from shoal.training.files import explained, read_json, read_record, read_table, replace_file
 from shoal.training.run import EXPERIMENT, new_folder
 from shoal.training.settings import refuse_changes
 from shoal.training.trust import write_config
@@ -64,7 +65,7 @@ class Experiment:
     def outcome(self, seed: int) -> Outcome | None:
         """How the run of a seed ended, or None as long as it has not."""
         path = self.run(seed) / OUTCOME
-        return Outcome(**read_json(path)) if path.exists() else None
+        return read_record(path, Outcome) if path.exists() else None
 
     def outcomes(self) -> dict[int, Outcome]:
         """Those of the seeds that have one."""
@@ -73,7 +74,10 @@ class Experiment:
     def failures(self) -> dict[int, str]:
         """Why the runs of some seeds failed."""
         path = self.path / FAILURES
-        return {int(seed): why for seed, why in read_json(path).items()} if path.exists() else {}
+        named = read_table(path) if path.exists() else {}
+        if wrong := [seed for seed in named if not seed.isdigit()]:
+            raise ConfigError(f"{path} names {wrong[0]!r}, which is no seed. Remove the file, and run the seeds again.")
+        return {int(seed): why for seed, why in named.items()}
 
     def note_failure(self, seed: int, why: str | None) -> None:
         """Write down why the run of a seed failed; None takes that back."""
@@ -137,7 +141,10 @@ def open_experiment(path: str | Path) -> Experiment:
     values = read_json(path / EXPERIMENT)
     if not isinstance(values, dict) or values.get("format") != FORMAT:
         raise ConfigError(f"{path / EXPERIMENT} is not of this version of Shoal, whose format is {FORMAT!r}.")
-    return Experiment(path, tuple(values["seeds"]), read_json(path / "config.json"))
+    seeds = values.get("seeds")
+    if not isinstance(seeds, list) or not seeds or not all(isinstance(seed, int) for seed in seeds):
+        raise ConfigError(f"{path / EXPERIMENT} must list the seeds as whole numbers, not {shortened(seeds)}.")
+    return Experiment(path, tuple(seeds), read_table(path / "config.json"))
 
 
 def write_outcome(run: Path, outcome: Outcome) -> None:

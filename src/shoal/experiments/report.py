@@ -16,6 +16,8 @@ from shoal.report import sections as build
 from shoal.report.page import render_page
 from shoal.report.replay import Replay, replay_section
 from shoal.report.sections import Block, Section
+from shoal.report.standstill import standstill
+from shoal.training.display import duration
 from shoal.training.files import explained, read_json, replace_file
 from shoal.training.interrupt import INTERRUPTED
 from shoal.training.metrics import EVALUATED, RETURN, Row
@@ -68,12 +70,21 @@ def _overview(experiment: Experiment, outcomes: dict[int, Outcome], failures: di
         )
         if len(scores) < ENOUGH:
             note += f" With fewer than {ENOUGH} seeds an interval says little: train more."
+    note += " ".join(["", *standstills(experiment)])
     if failures:
         items.append(("seeds failed", len(failures)))
     seconds = sum(outcome.seconds for outcome in outcomes.values())
     if seconds:
-        items.append(("training time, all seeds", f"{seconds / 60:.1f} min"))
+        items.append(("training time, all seeds", duration(seconds)))
     return Section("Overview", [build.stats(items)], note)
+
+
+def standstills(experiment: Experiment) -> list[str]:
+    """A sentence for those seeds, if any, whose episodes all came out the same; they are likely to have one cause."""
+    sentences = {seed: sentence for seed in experiment.seeds if (sentence := standstill(experiment.run(seed)))}
+    if not sentences:
+        return []
+    return [f"Seed {', '.join(map(str, sentences))}: {next(iter(sentences.values()))}"]
 
 
 def interval_curve(name: str, curves: list[Curve], color: int = 0) -> list[Block]:

@@ -14,9 +14,8 @@ A metric that Shoal names `rollout/ep_rew_mean` is called differently elsewhere;
 from __future__ import annotations
 
 import csv
-import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -27,7 +26,8 @@ from shoal.errors import ConfigError, RunError, nearest
 from shoal.experiments.events import read_events
 from shoal.experiments.folder import Experiment, is_experiment, open_experiment
 from shoal.options import Values
-from shoal.training.files import explained, read_json
+from shoal.reading import shortened
+from shoal.training.files import explained, read_json, read_table
 from shoal.training.interrupt import INTERRUPTED
 from shoal.training.metrics import EVALUATED, RETURN, read_rows
 from shoal.training.run import find_run
@@ -151,12 +151,18 @@ def _foreign(folder: Path) -> RunData | None:
 
 
 def _number_in(folder: Path) -> int | None:
-    """The seed that a folder's name ends with, or that stands in it as CleanRL writes it: env__exp__SEED__time."""
-    parts = folder.resolve().name.split("__")
+    """The seed of a run: in the parameters that RLlib leaves, or in the folder's name, as "seed" and a number, as
+    CleanRL writes it (env__exp__SEED__time), or as a number at the end that is not part of a time."""
+    parameters = folder / "params.json"
+    if parameters.is_file():
+        seed = read_table(parameters).get("seed")
+        return seed if isinstance(seed, int) else None
+    name = folder.resolve().name
+    parts = name.split("__")
     if len(parts) >= 4 and parts[-2].isdigit():
         return int(parts[-2])
-    match = re.search(r"seed[_=-]?(\d+)$|[_-](\d{1,4})$", folder.resolve().name)
-    return int(match[1] or match[2]) if match else None
+    match = re.search(r"seed[_=-]?(\d+)", name) or re.search(r"(?<!\d[_-]\d\d)[_-](\d{1,4})$", name)
+    return int(match[1]) if match else None
 
 
 def _shoals(run: Path) -> dict[str, Curve]:
@@ -169,15 +175,8 @@ def _shoals(run: Path) -> dict[str, Curve]:
 
 def _monitors(path: Path) -> dict[str, Curve]:
     """Episodes of one file, or of all lanes in a folder in the order in which they ended."""
-    episodes: list[tuple[float, float, float]] = []
-    for file in [path] if path.is_file() else sorted(path.glob("*monitor.csv")):
-        with explained(f"{file} cannot be read", "Check its permissions."):
-            lines = file.read_text().splitlines()
-        try:
-            json.loads(lines[0].lstrip("#"))
-            episodes += [(float(row["t"]), float(row["r"]), float(row["l"])) for row in csv.DictReader(lines[1:])]
-        except (IndexError, KeyError, TypeError, ValueError) as error:
-            raise RunError(f"{file} is not a monitor file of Stable-Baselines3: {error!r}.") from error
+    files = [path] if path.is_file() else sorted(path.glob("*monitor.csv"))
+    episodes = [episode for file in files for episode in _episodes(file)]
     if not episodes:
         raise RunError(f"{path} has no episode yet.")
     seconds, returns, lengths = np.array(sorted(episodes, key=lambda episode: episode[0])).T
@@ -186,8 +185,30 @@ def _monitors(path: Path) -> dict[str, Curve]:
     return {name: (steps, values) for name, values in means.items()}
 
 
+def _episodes(file: Path) -> Iterator[tuple[float, float, float]]:
+    """(seconds, return, length) of every episode in a monitor file: a line of JSON, names of columns, rows."""
+    with explained(f"{file} cannot be read", "Check its permissions."):
+        lines = file.read_bytes().decode(errors="replace").splitlines()
+    wrong = f"{file} is not a monitor file of Stable-Baselines3"
+    if len(lines) < 2 or not lines[0].startswith("#"):
+        begins = f"begins with {shortened(lines[0])}" if lines else "is empty"
+        raise RunError(f"{wrong}: it {begins}, where a line of # and a line of columns belong. Leave it out.")
+    reader = csv.DictReader(lines[1:])
+    columns = reader.fieldnames or []
+    if missing := [name for name in ("r", "l", "t") if name not in columns]:
+        raise RunError(f"{wrong}: it has no column {', '.join(missing)}, but {', '.join(columns)}. Leave it out.")
+    for row in reader:
+        try:
+            yield float(row["t"]), float(row["r"]), float(row["l"])
+        except (TypeError, ValueError):
+            line = shortened(lines[reader.line_num])
+            raise RunError(f"{file}, line {reader.line_num + 1}: {line} is not an episode. Remove the line.") from None
+
+
 def _events(folder: Path) -> dict[str, Curve]:
     scalars = read_events(folder)
+    if not scalars:
+        raise RunError(f"{folder} has no scalar in its TensorBoard files yet.")
     counted = next((scalars[tag] for tag in STEPS if tag in scalars), None)
     if counted is not None:
         scalars = {tag: (np.interp(x, *counted), y) for tag, (x, y) in scalars.items()}

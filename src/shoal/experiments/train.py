@@ -20,11 +20,10 @@ from shoal.experiments.seeds import Seeds, read_seeds
 from shoal.options import Values
 from shoal.registry import UNNAMED, as_world
 from shoal.runs.num_envs import Source, plan_measured
-from shoal.training.command import command_line
 from shoal.training.config import TrainConfig
 from shoal.training.interrupt import INTERRUPTED, Interruptible
 from shoal.training.own_network import name_network
-from shoal.training.run import lock_folder
+from shoal.training.run import command_line, lock_folder
 from shoal.training.settings import (
     config_from,
     config_values,
@@ -243,7 +242,7 @@ def _follow(experiment: Experiment, event: Event, progress: Progress) -> None:
 
 
 def _conclude(experiment: Experiment, interrupted: bool, say: Callable[[str], None]) -> ExperimentResult:
-    from shoal.experiments.report import write_experiment_report
+    from shoal.experiments.report import standstills, write_experiment_report
     from shoal.experiments.statistics import interval
 
     outcomes, failures = experiment.outcomes(), experiment.failures()
@@ -253,6 +252,8 @@ def _conclude(experiment: Experiment, interrupted: bool, say: Callable[[str], No
     report = write_experiment_report(experiment)
     if len(scores) > 1:
         say(f"Final return, interquartile mean of {len(scores)} seeds: {interval(list(scores.values()))}.")
+    for sentence in standstills(experiment):
+        say(sentence)
     if interrupted:
         say(f"Stopped. Continue with: {_go_on(experiment)}")
     elif failures:

@@ -15,6 +15,7 @@ from shoal.training.evaluate import evaluate
 from shoal.training.hooks import Hooks
 from shoal.training.lab import Policy
 from shoal.training.loop import Loop
+from shoal.training.settings import merge, rollout_shape
 
 EPISODES = 128
 """Of an evaluation, of everybody alike, with the likeliest actions."""
@@ -32,13 +33,15 @@ class Training:
         lanes = {key: self.settings[key] for key in ("num_envs",) if key in self.settings}
         of_agent = {key: value for key, value in self.settings.items() if key not in lanes}
         remembers = {"memory": "gru"} if self.task.memory and self.algo.name == "ppo" else {}
+        given = {"total_steps": self.task.steps, **lanes, "algo": {"name": self.algo.name, **remembers, **of_agent}}
+        values = merge(rollout_shape(given), given)
+        of_algo = {name: value for name, value in values.pop("algo").items() if name != "name"}
         config: TrainConfig = TrainConfig(
             self.task.world,
-            total_steps=self.task.steps,
             seed=self.seed,
             checkpoint_every=FOREVER,
-            algo=self.algo.config_class()(**{**remembers, **of_agent}),
-            **lanes,
+            algo=self.algo.config_class()(**of_algo),
+            **values,
         )
         began = process_time()
         with closing(make(self.task.world, config.num_envs, **self.task.options)) as batch:

@@ -40,6 +40,8 @@ TENTHS = 10
 KEPT = 67.0
 """Per cent of the trials that go on at each tenth: one curve is noise enough to spare the middle."""
 SCORES, FAILED = "scores.json", "failed.json"
+HOPELESS = 20
+"""Failed trials after which a search that has trained nothing gives up: what is searched, or the world, is at fault."""
 STARTUP = 5
 """Trials before the first one is ended early or proposed by a model."""
 
@@ -70,6 +72,9 @@ class Tuner:
         self.running: dict[str, Running] = {}
         self._deadline = 0.0
         self._most = 0
+        self.failed: list[str] = []
+        """Why trials failed since the search began or went on."""
+        self._works = bool(self.ranked())
         self._revive()
         if not self.study.get_trials(deepcopy=False):
             self._enqueue_defaults()
@@ -93,7 +98,8 @@ class Tuner:
             return None
         waiting = next((trial for trial in self.running.values() if trial.left), None)
         while waiting is None:
-            if len(self.study.get_trials(deepcopy=False)) >= self._most:
+            begun = [trial for trial in self.study.get_trials(deepcopy=False) if trial.state != _states().WAITING]
+            if len(begun) >= self._most or self.hopeless:
                 return None
             waiting = self._ask()
         seed = waiting.left.pop(0)
@@ -111,7 +117,7 @@ class Tuner:
         try:
             config = self.config_of(values)
         except ConfigError as error:
-            self._note(trial.number, FAILED, str(error))
+            self._fail(trial.number, str(error))
             self.study.tell(trial.number, state=_states().FAIL)
             return None
         self.running[_key(trial.number)] = Running(trial.number, config, trial)
@@ -133,11 +139,12 @@ class Tuner:
             progress.end(event.job.name, state)
             if event.kind == "failed":
                 running.verdict = "failed"
-                self._note(running.number, FAILED, str(event.content))
+                self._fail(running.number, str(event.content))
                 self.say(f"{event.job.name} failed: {event.content}")
-            elif not stopped or running.verdict == "pruned" or self._time_is_up(running, seed):
+            elif not stopped or self._time_is_up(running, seed):
                 running.scores[seed] = self.score_of(running.number, seed)
-            else:  # somebody stopped it: it goes on when the search does
+                self._works = True
+            elif not running.verdict:  # somebody stopped it: it goes on when the search does
                 running.left.append(seed)
             self._settle(running)
 
@@ -150,13 +157,22 @@ class Tuner:
             return True
         share = row["time/time_elapsed"] / limit if limit else row["step"] / running.config["total_steps"]
         tenth, value = int(TENTHS * share), row.get(RETURN)
-        if running.trial is None or running.scores or tenth <= running.tenth or value is None:
-            return False
+        if running.trial is None or running.scores or value is None or not running.tenth < tenth < TENTHS:
+            return False  # at the end there is nothing left to spare
         running.tenth = tenth
         running.trial.report(value, tenth)
         if running.trial.should_prune():
             running.verdict = "pruned"
         return running.verdict == "pruned"
+
+    def _fail(self, number: int, why: str) -> None:
+        self._note(number, FAILED, why)
+        self.failed.append(why)
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether so many trials failed, and none else was there, that the next one would fail too."""
+        return not self._works and len(self.failed) >= HOPELESS
 
     def _time_is_up(self, running: Running, seed: int) -> bool:
         outcome = self.run_of(running.number, seed) / "outcome.json"
@@ -179,8 +195,7 @@ class Tuner:
             self._note(running.number, SCORES, dict(sorted(running.scores.items())))
             value = float(iqm(list(running.scores.values())))
             self.study.tell(running.number, value)
-            count = "1 seed" if len(running.scores) == 1 else f"{len(running.scores)} seeds"
-            self.say(f"trial {running.number}: {value:.4g} over {count}")
+            self.say(f"trial {running.number}: {value:.4g} over {counted(len(running.scores), 'seed')}")
         del self.running[_key(running.number)]
 
     def _is_promising(self, running: Running) -> bool:
@@ -307,6 +322,11 @@ def return_at(run: Path, seconds: float) -> float:
     steps, values = metrics[RETURN]
     at = np.interp(steps, *metrics[SECONDS])
     return float(np.interp(seconds, at, values))
+
+
+def counted(number: int, what: str) -> str:
+    """A number of things, e.g. "1 seed" or "3 seeds"."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _key(number: int) -> str:

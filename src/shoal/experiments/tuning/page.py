@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from shoal.experiments.tuning.driver import Tuner
 
 MOST_ROWS = 20
+TO = "\N{NO-BREAK SPACE}to\N{NO-BREAK SPACE}"
+MOST_NUMBERS = 5
+"""Trials that are named for one reason to fail."""
 
 
 def write_tuning_report(tuner: Tuner) -> Path:
@@ -37,6 +40,7 @@ def _overview(tuner: Tuner) -> Section:
     ranked = tuner.ranked()
     states = [trial.state.name for trial in trials]
     items: list[tuple[str, object]] = [("trials", len(trials)), ("ended early", states.count("PRUNED"))]
+    items += [("failed", states.count("FAIL"))] if "FAIL" in states else []
     if ranked:
         first = next((trial.value for trial in trials if trial.number == 0 and trial.value is not None), None)
         items.append(("best, interquartile mean", ranked[0].value))
@@ -85,7 +89,7 @@ def _trials(tuner: Tuner) -> Section:
     rows: list[list[Any]] = []
     for trial in tuner.ranked()[:MOST_ROWS]:
         scores, values = tuner.scores_of(trial.number), tuner.values_of(trial)
-        spread = f"{min(scores.values()):.4g} to {max(scores.values()):.4g}" if len(scores) > 1 else ""
+        spread = f"{min(scores.values()):.4g}{TO}{max(scores.values()):.4g}" if len(scores) > 1 else ""
         rows.append([trial.number, trial.value, len(scores), spread, *(_shown(values.get(name)) for name in names)])
     columns = ["trial", "value", "seeds", "spread", *(name.removeprefix("algo.") for name in names)]
     blocks = [build.table("best first; those of more seeds before those of fewer", columns, rows, size="wide")]
@@ -103,14 +107,25 @@ def _slice(parameter: Parameter, trials: list[FrozenTrial]) -> Block:
     keys = [parameter.key(choice) for choice in parameter.choices]
     points = [(trial.params[parameter.name], trial.value) for trial in trials if parameter.name in trial.params]
     x = [keys.index(value) if keys else math.log10(value) if parameter.log else value for value, _ in points]
-    label = "log10" if parameter.log else ", ".join(f"{k}: {_shown(key)}" for k, key in enumerate(keys))
-    return build.dots(parameter.name, x, [value or 0.0 for _, value in points], x=label, size="third", height=150)
+    below = {"names": [_shown(key) for key in keys]} if keys else {"log": parameter.log}
+    return build.dots(parameter.name, x, [value or 0.0 for _, value in points], **below, size="third", height=150)
 
 
 def _failures(tuner: Tuner) -> Section:
-    trials = tuner.study.get_trials(deepcopy=False)
-    rows = [[trial.number, why] for trial in trials if (why := tuner.failure_of(trial.number)) is not None]
-    return Section("Failures", [build.table("", ["trial", "what happened"], rows, size="wide")] if rows else [])
+    """What failed, the most frequent reason first."""
+    trials: dict[str, list[int]] = {}
+    for trial in tuner.study.get_trials(deepcopy=False):
+        if (why := tuner.failure_of(trial.number)) is not None:
+            trials.setdefault(why, []).append(trial.number)
+    often = sorted(trials.items(), key=lambda item: -len(item[1]))
+    rows = [[len(numbers), _listed(numbers), why] for why, numbers in often]
+    return Section(
+        "Failures", [build.table("", ["failed", "trials", "what happened"], rows, size="wide")] if rows else []
+    )
+
+
+def _listed(numbers: list[int]) -> str:
+    return ", ".join(map(str, numbers[:MOST_NUMBERS])) + (", …" if len(numbers) > MOST_NUMBERS else "")
 
 
 def _setup(tuner: Tuner) -> Section:

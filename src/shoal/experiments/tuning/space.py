@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import ConfigError, ShoalError, unknown_name
+from shoal.errors import ConfigError, ShoalError, naming, unknown_name
 from shoal.experiments.tuning.defaults import DEFAULTS
 from shoal.options import Values, fit, hints_of
 from shoal.training.config import TrainConfig, find_algo
@@ -59,16 +59,13 @@ class Parameter:
 
 
 def read_space(specs: Iterable[str], world: World, algo: str, given: Values) -> tuple[Parameter, ...]:
-    """Parameters from `--tune` words; without any, those of the world's lab or of the agent.
+    """Parameters from `--tune` words; without any, those of the world's lab, and the agent's beside them.
 
     Names and values are checked, and that none is given as a fixed setting too.
     """
-    own, asked = lab_of(world).search.get(algo), tuple(specs)
-    parameters = [_read(spec, world, algo) for spec in asked or (DEFAULTS[algo] if own is None else own)]
+    asked = tuple(specs)
+    parameters = _read_all(asked, world, algo) if asked else _proposed(world, algo)
     names = [parameter.name for parameter in parameters]
-    for name in names:
-        if names.count(name) > 1:
-            raise ConfigError(f"{name} is searched more than once. Name it once, with all that it may be.")
     fixed = [name for name in names if _at(given, name) is not None]
     if asked and fixed:
         raise ConfigError(f"{fixed[0]} is both given and searched. Leave one of them out.")
@@ -88,6 +85,23 @@ def nested(values: Mapping[str, Any]) -> Values:
     return tree
 
 
+def _proposed(world: World, algo: str) -> list[Parameter]:
+    """What the world's lab proposes, and what the agent's default does of the rest."""
+    with naming(f"search of {world.lab}"):
+        own = _read_all(lab_of(world).search.get(algo, ()), world, algo)
+    names = [parameter.name for parameter in own]
+    return own + [each for each in _read_all(DEFAULTS[algo], world, algo) if each.name not in names]
+
+
+def _read_all(specs: Iterable[str], world: World, algo: str) -> list[Parameter]:
+    parameters = [_read(spec, world, algo) for spec in specs]
+    names = [parameter.name for parameter in parameters]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(f"{name} is searched more than once. Name it once, with all that it may be.")
+    return parameters
+
+
 def _read(spec: str, world: World, algo: str) -> Parameter:
     name, equals, text = spec.partition("=")
     if not equals or not text:
@@ -96,8 +110,10 @@ def _read(spec: str, world: World, algo: str) -> Parameter:
     low, dots, high = text.partition("..")
     if not dots:
         choices = tuple(fit(_value(word), hint, name) for word in _words(text))
-        if len(choices) < 2 or len({*map(repr, choices)}) < len(choices):
-            raise ConfigError(f"--tune {spec} leaves nothing to choose, or names a value twice. {FORMS}")
+        if len(choices) < 2:
+            raise ConfigError(f"--tune {spec} leaves nothing to choose. {FORMS}")
+        if twice := [choice for choice in choices if choices.count(choice) > 1]:
+            raise ConfigError(f"--tune {spec} names {twice[0]} more than once. Name each value once.")
         return Parameter(name, choices=choices)
     high, colon, word = high.partition(":")
     if colon and word != "log":
@@ -121,6 +137,10 @@ def _range(spec: str, name: str, hint: Any, ends: tuple[str, str], log: bool) ->
 
 def _place(name: str, world: World, algo: str) -> tuple[str, Any]:
     """The dotted name in config.json and the type of what may stand there."""
+    if name == "seed":
+        raise ConfigError(
+            "seed is not searched: every promising trial is trained with several. Say how many by --seeds."
+        )
     lab = lab_of(world)
     tables = {"algo": find_algo(algo).config_class(), "env": world.options, "extra": lab.options}
     known = {f"{table}.{field}": hint for table, cls in tables.items() for field, hint in _hints(cls).items()}

@@ -14,7 +14,7 @@ from shoal.errors import ConfigError
 from shoal.experiments.panel import Progress
 from shoal.experiments.processes import Crew, choose_processes
 from shoal.experiments.train import Keeping, plan
-from shoal.experiments.tuning.driver import Tuner
+from shoal.experiments.tuning.driver import Tuner, counted
 from shoal.experiments.tuning.folder import Search, create_search, open_search
 from shoal.experiments.tuning.page import write_tuning_report
 from shoal.experiments.tuning.space import read_space
@@ -128,15 +128,18 @@ def _conclude(tuner: Tuner, budget: Budget, progress: Progress) -> TuneResult:
     trials = len(tuner.study.get_trials(deepcopy=False))
     if best is None:
         progress.say(
-            f"No trial has ended within the budget of {budget.seconds:g} s. Go on with: "
+            f"No trial has ended, and {len(tuner.failed)} of {trials} failed, the last because: {tuner.failed[-1]} "
+            "Begin a search over other values."
+            if tuner.failed
+            else f"No trial has ended within the budget of {budget.seconds:g} s. Go on with: "
             f"shoal tune --resume {tuner.folder} --budget {4 * budget.seconds:.0f}s; or search with fewer total steps."
         )
         return TuneResult(tuner.folder, None, None, {}, trials)
     values = tuner.values_of(best)
     report = write_tuning_report(tuner)
     shown = ", ".join(f"{name}={value}" for name, value in values.items())
-    seeds = len(tuner.scores_of(best.number))
-    progress.say(f"Best of {trials} trials, over {seeds} seeds: {best.value:.4g} with {shown}.")
+    seeds = counted(len(tuner.scores_of(best.number)), "seed")
+    progress.say(f"Best of {counted(trials, 'trial')}, over {seeds}: {best.value:.4g} with {shown}.")
     progress.say(f"Train with it: shoal train --config {path} --seeds 8")
     progress.say(
         f"Report: {report}. Search on with: shoal tune --resume {tuner.folder} --budget {2 * budget.seconds:.0f}s"
