@@ -9,6 +9,7 @@ import pytest
 
 import shoal
 from shoal.cli import main
+from shoal.games.lab.entrants import path_of
 from shoal.games.lab.games import round_robin
 from shoal.games.lab.tournament import SeatTournament
 from shoal.registry import as_world
@@ -59,9 +60,21 @@ def test_moves_are_held_against_solved_positions(run, capsys):
 
 def test_the_stored_agent_beats_bots():
     tournament = SeatTournament(as_world("connect4"))
-    stored = tournament.find_entrant(str(STORED / "ppo.safetensors"))
+    stored = tournament.find_entrant("ppo")
     assert (tournament.play_pair(stored, "random", 100, 0) == 1).mean() > 0.9
     assert (tournament.play_pair(stored, "depth4", 100, 0) == 1).mean() > 0.65
+
+
+def test_what_comes_with_a_world_goes_by_its_name_wherever_somebody_plays(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["tournament", "ppo", "random", "--world", "connect4", "--games", "4"]) == 0
+    learner = ["train", "connect4", "--total-steps", "128", "--num-envs", "8", "--eval-every", "0"]
+    assert main([*learner, "--algo.num-steps", "16", "--algo.minibatches", "2", "--opponents", "ppo"]) == 0
+    assert main([*learner, "--opponents", "pppo"]) == 2
+    assert "or one of random, one-ply, depth2, depth4, depth6, ppo." in capsys.readouterr().err
+    assert path_of("ppo", as_world("connect4")) == str(STORED / "ppo.safetensors")
+    (tmp_path / "ppo").mkdir()
+    assert path_of("ppo", as_world("connect4")) == "ppo"
 
 
 def test_an_interrupted_tournament_shows_what_was_played(capsys):

@@ -11,7 +11,9 @@ from contextlib import contextmanager
 
 import pytest
 
+from shoal.cli import main
 from shoal.errors import ConfigError
+from shoal.games.lab import page
 from shoal.games.lab.page import HOST, make_server
 from shoal.worlds.connect4.lab.mouse import Match
 from tests.report.browser import BROWSER, FLAGS, needs_browser
@@ -59,6 +61,17 @@ def test_what_is_not_a_column_is_refused(action):
 def test_nobody_by_that_name_is_a_sentence():
     with pytest.raises(ConfigError, match="'medium' cannot play connect4"):
         Match("medium")
+
+
+def test_play_lets_a_person_play_unless_somebody_else_is_named(tmp_path, monkeypatch, capsys):
+    served = []
+    monkeypatch.setattr(page, "serve", lambda match: served.append(match.opponent) or 0)
+    monkeypatch.chdir(tmp_path)
+    assert main(["play", "connect4"]) == main(["play", "connect4", "--vs", "depth4"]) == 0
+    assert served == ["ppo", "depth4"]
+    assert main(["play", "connect4", "--policy", "ppo", "--num-envs", "1"]) == 0
+    assert (tmp_path / capsys.readouterr().out.split()[0]).is_file()
+    assert len(served) == 2
 
 
 @needs_browser

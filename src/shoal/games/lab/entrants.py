@@ -9,9 +9,10 @@ from pathlib import Path
 import gymnasium as gym
 import numpy as np
 
-from shoal.agents.frozen import FrozenPolicy, freeze
+from shoal.agents.frozen import FrozenPolicy, freeze, stored_policies
 from shoal.errors import ConfigError
 from shoal.games.lanes.versus import bots_of
+from shoal.training.lab import lab_of
 from shoal.training.opening import open_agent, read_run
 from shoal.trees import Tree
 from shoal.vector.batch import Batch
@@ -25,10 +26,24 @@ def widths_of(lanes: Batch) -> tuple[int, int]:
     return gym.spaces.flatdim(lanes.seat_observation_space), width
 
 
-def load_policy(path: str, world: World, lanes: Batch) -> FrozenPolicy:
+def stored_in(world: World) -> dict[str, Path]:
+    """The policies that come with the world, by name."""
+    folder = lab_of(world).stored
+    return {} if folder is None else stored_policies(folder)
+
+
+def path_of(name: str, world: World) -> str:
+    """Where the policy is that is called so: a run folder or a file, or else one that comes with the world."""
+    if os.path.exists(name):  # which, unlike a Path, minds no impossible name
+        return name
+    return str(stored_in(world).get(name, name))
+
+
+def load_policy(name: str, world: World, lanes: Batch) -> FrozenPolicy:
     """A stored policy, or the one in the latest checkpoint of a run folder, checked to fit the seats of `lanes`."""
-    if not os.path.exists(path):  # which, unlike a Path, minds no impossible name
-        names = ", ".join(bots_of(lanes))
+    path = path_of(name, world)
+    if not os.path.exists(path):
+        names = ", ".join((*bots_of(lanes), *stored_in(world)))
         raise ConfigError(
             f"{path!r} cannot play {world.name}: it is not a run folder, a stored policy or one of {names}."
         )

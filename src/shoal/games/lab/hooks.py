@@ -108,6 +108,12 @@ class League:
             self._restored = None
         self._settle()
 
+    def check(self, words: tuple[str, ...]) -> None:
+        """`ConfigError` unless all of these can play."""
+        for name in weights_of(words):
+            if name not in (ITSELF, POOL, *self._batch.bots, *self._files):
+                load_policy(name, as_world(self._world), self._batch.lanes)
+
     def oppose(self, words: tuple[str, ...]) -> None:
         """From the next iteration on these, as `--opponents` has them."""
         weights = weights_of(words)

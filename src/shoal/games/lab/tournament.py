@@ -63,7 +63,7 @@ class SeatTournament:
     world: World
 
     def find_entrant(self, name: str) -> Entrant:
-        """A bot, a run folder, or a stored policy by its file."""
+        """A bot, a run folder, or a stored policy by its file or by its name."""
         with closing(self._lanes(1)) as lanes:
             return name if name in bots_of(lanes) else load_policy(name, self.world, lanes)
 

@@ -7,16 +7,15 @@ opponents of a step are asked in as few calls as there are different policies am
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from shoal.errors import ConfigError
-from shoal.games.lanes.draws import drawn, levels_of
-from shoal.options import Values
-from shoal.seeding import Seeds, lane_keys, mix
+from shoal.games.lanes.opposed import OpposedBatch
+from shoal.seeding import Seeds, mix
 from shoal.trees import index_tree, map_tree
 from shoal.vector.batch import Array, Batch, Info, State, Step
 from shoal.vector.seats import within
@@ -24,8 +23,8 @@ from shoal.vector.spaces import as_actions, empty_batch
 
 CHANCE = "random"
 """The opponent that every game has."""
-OPPONENT, CHOICE = 2, 3
-"""What random numbers are drawn for."""
+CHOICE = 3
+"""What random numbers are drawn for, beside who plays."""
 
 
 class Opponent(Protocol):
@@ -41,7 +40,7 @@ def bots_of(lanes: Batch) -> tuple[str, ...]:
     return inside if CHANCE in inside else (CHANCE, *inside)
 
 
-class VersusBatch(Batch):
+class VersusBatch(OpposedBatch[Opponent]):
     """Lanes as one of their seats sees them. Sides change with every episode; opponents may change between steps.
 
     Opponents are numbered: the bots (`bots`), then the policies. One who is drawn takes all of the other seats. Infos
@@ -50,38 +49,29 @@ class VersusBatch(Batch):
     After `show_other` infos also have the step as the `other` of two players saw it.
     """
 
+    inner = "game"
+
     def __init__(self, lanes: Batch) -> None:
         """`lanes`: a batch whose lanes have at least two seats."""
         if lanes.num_seats < 2:
             raise ConfigError(f"Opponents need lanes with at least two seats; these have {lanes.num_seats or 'none'}.")
-        self.lanes, self.bots = lanes, bots_of(lanes)
-        how: Values = {"autoreset_mode": lanes.autoreset_mode, "copy": lanes.copy, "metadata": lanes.metadata}
         spaces = lanes.seat_observation_space, lanes.seat_action_space
-        super().__init__(lanes.num_envs, *spaces, has_action_mask=lanes.has_action_mask, **how)
+        super().__init__(lanes, bots_of(lanes), *spaces, has_action_mask=lanes.has_action_mask)
         self.state_is_data = lanes.state_is_data
         B, S = self.num_envs, lanes.num_seats
         self._inside = getattr(getattr(lanes, "kernel", None), "bots", ())
-        self._all, self._rows, self._seats = lanes.empty_step(), np.arange(B), np.arange(S)
+        self._rows, self._seats = np.arange(B), np.arange(S)
         self._actions = empty_batch(lanes.single_action_space, B)
-        self._over = np.zeros(B, np.bool_)  # lanes whose episode ended in the latest step
-        self._keys, self._episode = np.zeros(B, np.uint64), np.zeros(B, np.uint64)
         self._age = np.zeros(B, np.uint64)  # steps of the episode
-        self.who, self.seat = np.zeros(B, np.int64), np.zeros(B, np.int64)
+        self.seat = np.zeros(B, np.int64)
         self._turn, self._present = np.full(B, -1), np.ones((B, S), np.bool_)
-        self.policies: list[Opponent] = []
-        self._levels, self._shows_other = np.ones(1), False
+        self._shows_other = False
         self.set_opponents([], np.ones(len(self.bots)))
-
-    @property
-    def lane_state(self) -> Any:
-        """The records of the lanes, [B]."""
-        return self.lanes.lane_state  # type: ignore[attr-defined]
 
     # ------------------------------------------------------------------ who plays
 
     def set_opponents(self, policies: Sequence[Opponent], weights: Sequence[float] | np.ndarray) -> None:
-        """From the next episodes on an opponent is drawn by weights [bots + policies]."""
-        self.policies, self._levels = list(policies), levels_of(weights, self.bots, len(policies))
+        super().set_opponents(policies, weights)
         if self._was_reset:
             self._seat_bots(self._rows)
 
@@ -104,10 +94,7 @@ class VersusBatch(Batch):
 
     def _reset_lanes(self, out: Step, seed: Seeds, mask: np.ndarray | None, options: dict[str, object]) -> Info:
         lanes = self._rows if mask is None else np.flatnonzero(mask)
-        seeded = np.flatnonzero(self._lanes_to_seed(seed, np.isin(self._rows, lanes)))
-        self._keys[seeded] = lane_keys(seed, self.num_envs)[seeded]
-        self._episode[lanes] += np.uint64(1)
-        self._episode[seeded] = 0
+        self._count_episodes(lanes, seed)
         self._seat_bots(lanes, ahead=0)
         info = self.lanes.reset_into(self._all, seed=seed, options=options)
         self._take_seats(lanes, info)
@@ -144,28 +131,14 @@ class VersusBatch(Batch):
         self._show(out, self._rows)
         return self._told(info, out, who, seat)
 
-    def _own_state(self) -> dict[str, np.ndarray]:
-        """The arrays to be saved beside those of the game: views."""
-        own: State = {"keys": self._keys, "episode": self._episode, "age": self._age, "who": self.who}
-        own |= {"seat": self.seat, "over": self._over, "turn": self._turn, "present": self._present}
-        own["actions"] = self._actions
+    def _own_state(self) -> State:
+        own = super()._own_state() | {"age": self._age, "seat": self.seat, "turn": self._turn}
+        own |= {"present": self._present, "actions": self._actions}
         if self._all.action_mask is not None:
             own["mask"] = self._all.action_mask
         if not isinstance(self._all.obs, np.ndarray):
             raise ConfigError("Lanes against opponents need observations that are one array, not a dict or tuple.")
         return own | {"obs": self._all.obs}
-
-    def _get_state(self) -> State:
-        inner = {f"game.{name}": array for name, array in self.lanes.get_state().items()}
-        return inner | {name: array.copy() for name, array in self._own_state().items()}
-
-    def _set_state(self, state: State) -> None:
-        self.lanes.set_state({k.removeprefix("game."): v for k, v in state.items() if k.startswith("game.")})
-        for name, array in self._own_state().items():
-            array[:] = state[name]
-
-    def close_extras(self, **kwargs: object) -> None:
-        self.lanes.close()
 
     # ------------------------------------------------------------------ what the learner is shown
 
@@ -211,9 +184,8 @@ class VersusBatch(Batch):
     def _draw(self, lanes: np.ndarray, ahead: int) -> tuple[np.ndarray, np.ndarray]:
         """Opponent and seat of the lanes' episodes, this one's or that many later, from each lane's own stream."""
         with np.errstate(over="ignore"):
-            episode = self._episode[lanes] + np.uint64(ahead)
-            seat = (self._keys[lanes] + episode) % np.uint64(len(self._seats))
-        return drawn(self._keys[lanes], episode, OPPONENT, self._levels), seat.astype(np.int64)
+            seat = (self._keys[lanes] + self._episode[lanes] + np.uint64(ahead)) % np.uint64(len(self._seats))
+        return self._opponents(lanes, ahead), seat.astype(np.int64)
 
     def _seat_bots(self, lanes: np.ndarray, ahead: int = 1) -> None:
         """Tell the kernel which of its bots plays where in the lanes' next episodes; it looks when they begin."""
@@ -252,7 +224,7 @@ class VersusBatch(Batch):
             if who < len(self.bots):
                 self._actions[rows] = self._by_chance(rows[0], rows[1], mask)
             else:
-                policy = self.policies[min(int(who) - len(self.bots), len(self.policies) - 1)]
+                policy = self._policy(int(who))
                 flat = obs.reshape(len(obs), -1)
                 self._actions[rows] = policy(flat) if mask is None else policy(flat, mask)
 

@@ -105,14 +105,19 @@ def _make(kernel: str, num_envs: int, options: O, batch: BatchOptions) -> Batch:
     return KernelBatch(lanes(**asdict(options)), num_envs, **batch.given())  # type: ignore[call-overload]
 
 
-def _world(name: str, gym_id: str, summary: str, options: type[O], kernel: str) -> World[O]:
+def _world(name: str, gym_id: str, summary: str, options: type[O], kernel: str, continuous: bool = False) -> World[O]:
     lab = f"shoal.worlds.classic.lab:{name.upper().replace('-', '_')}"
-    return World(name, gym_id, summary, options, partial(_make, kernel), lab)
+    return World(name, gym_id, summary, options, partial(_make, kernel), lab, continuous=continuous)
 
 
 CARTPOLE = _world("cartpole", "shoal/CartPole-v1", "balance a pole on a cart", CartPoleOptions, "cartpole:CartPole")
 PENDULUM = _world(
-    "pendulum", "shoal/Pendulum-v1", "swing a pendulum up, continuous torque", PendulumOptions, "pendulum:Pendulum"
+    "pendulum",
+    "shoal/Pendulum-v1",
+    "swing a pendulum up, continuous torque",
+    PendulumOptions,
+    "pendulum:Pendulum",
+    continuous=True,
 )
 ACROBOT = _world("acrobot", "shoal/Acrobot-v1", "swing a two-link arm above the bar", AcrobotOptions, "acrobot:Acrobot")
 MOUNTAINCAR = _world(
@@ -124,4 +129,5 @@ MOUNTAINCAR_CONTINUOUS = _world(
     "the same with a continuous engine",
     MountainCarContinuousOptions,
     "mountaincar:MountainCarContinuous",
+    continuous=True,
 )

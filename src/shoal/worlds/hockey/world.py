@@ -143,4 +143,5 @@ WORLD = World(
     },
     parallel="shoal.worlds.hockey.lanes.parallel:parallel_env",
     deal=deal,
+    continuous=True,
 )

@@ -13,7 +13,7 @@ from shoal.errors import ConfigError
 from shoal.options import as_values
 from shoal.training.config import TrainConfig
 from shoal.training.hooks import Hooks
-from shoal.worlds.cage2.lab.hooks import UserCost, WorkflowMonitor, build_hooks
+from shoal.worlds.cage2.lab.hooks import UserCost, WorkflowMonitor, make_hooks
 from shoal.worlds.cage2.lab.options import Cage2Training, StopRules
 from shoal.worlds.cage2.lanes.names import MONITOR
 from shoal.worlds.cage2.lanes.workflow import WORKFLOWS as ALL_WORKFLOWS
@@ -96,7 +96,7 @@ def test_it_goes_on_where_it_was_saved():
 def hooks_for(**extra):
     workflow = extra.pop("workflow", None)
     config = TrainConfig("cage2", env=Cage2Options(workflow=workflow), extra=Cage2Training(**extra))
-    return build_hooks(config)
+    return make_hooks(config)
 
 
 def test_hooks_are_those_that_the_options_ask_for():

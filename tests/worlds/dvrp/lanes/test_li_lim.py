@@ -14,7 +14,7 @@ from shoal.worlds.dvrp.lanes.oracles import make_oracle
 from shoal.worlds.dvrp.lanes.solution import find_violations, split_routes
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
-FILES = sorted(FIXTURES.glob("li_lim_*.txt"))
+FILES = [FIXTURES / f"li_lim_{kind}.txt" for kind in ("clustered", "scattered")]
 
 
 def exact_problems(path, routes):

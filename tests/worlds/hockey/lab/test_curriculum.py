@@ -9,6 +9,7 @@ from shoal.training.settings import read_settings, resolve_config
 from shoal.worlds.hockey.lab.curriculum import SHAPING, load, read
 from shoal.worlds.hockey.lab.curriculum_settings import settings_from
 from shoal.worlds.hockey.lab.mixture import Mixture
+from shoal.worlds.hockey.lab.policies import stored_policies
 from shoal.worlds.hockey.world import WORLD
 
 SIMPLE = {  # the field names of the original system, as its simple curriculum has them
@@ -179,10 +180,23 @@ def test_a_scale_is_not_learned_where_little_moves(tmp_path):
     assert settings_from({**changed(**game), "agent": agent}, tmp_path / "my.json")["algo"]["scale_obs"]
 
 
-def test_the_shipped_curriculum_is_valid():
+def test_the_shipped_curricula_are_valid():
     config = config_of("configs/hockey_curriculum.json")
     assert config.algo.name == "dddqn"
     assert config.extra.mirror
+    for name in ("all_round", "rather_the_bots"):
+        (phase,) = read(*load(f"configs/hockey_{name}.json"))
+        assert phase.opponents.files[0][0] == str(stored_policies()["self-play"])
+
+
+def test_opponents_are_found_beside_the_file_or_by_their_names(tmp_path):
+    sac = stored_policies()["sac"]
+    (tmp_path / "mine.safetensors").write_bytes(sac.read_bytes())
+    for checkpoint, path in (("mine.safetensors", tmp_path / "mine.safetensors"), ("sac", sac)):
+        file = tmp_path / "file.json"
+        file.write_text(json.dumps(changed(opponent={"type": "self_play", "checkpoint": checkpoint})))
+        phase = read(*load(config_of(file).extra.curriculum))[0]
+        assert phase.opponents == Mixture(files=((str(path), 1.0),))
 
 
 def test_a_memory_that_is_too_small_names_file_and_field(tmp_path):

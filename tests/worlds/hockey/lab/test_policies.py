@@ -5,7 +5,7 @@ import pytest
 import shoal
 from shoal.agents.frozen import FrozenPolicy
 from shoal.errors import ConfigError
-from shoal.worlds.hockey.lab.games import play_rink, summary
+from shoal.worlds.hockey.lab.games import find_entrant, play_pair, play_rink, summary
 from shoal.worlds.hockey.lab.policies import named_policies, stored_policies
 
 
@@ -15,15 +15,26 @@ def games(name, opponent, count=128):
     return summary(play_rink(env, policy.make(env), count, seed=0))
 
 
-@pytest.mark.parametrize(("name", "weak", "strong"), [("ppo", 0.95, 0.85), ("sac", 0.97, 0.93), ("dddqn", 0.75, 0.65)])
+@pytest.mark.parametrize(
+    ("name", "weak", "strong"),
+    [("ppo", 0.95, 0.85), ("sac", 0.97, 0.93), ("dddqn", 0.75, 0.65), ("all-round", 0.92, 0.92)],
+)
 def test_the_policies_that_come_with_it_beat_the_bots(name, weak, strong):
     assert games(name, "weak")["won"] > weak
     assert games(name, "strong")["won"] > strong
 
 
+def test_the_all_round_agent_beats_self_play_and_scores_where_nobody_defends():
+    all_round, self_play = map(find_entrant, ("all-round", "self-play"))
+    outcome = play_pair(all_round, self_play, 200, seed=0)
+    assert (outcome == 1).sum() > 0.8 * (outcome != 0).sum()
+    env = shoal.make("hockey", 64, opponent="none", starter="one")  # the other half of the rink is out of reach
+    assert summary(play_rink(env, named_policies()["all-round"].make(env), 200, seed=0))["won"] > 0.9
+
+
 def test_stored_policies_say_which_command_made_them():
     stored = {name: FrozenPolicy.load(path) for name, path in stored_policies().items()}
-    assert set(stored) == {"dddqn", "ppo", "sac", "self-play"}
+    assert set(stored) == {"all-round", "dddqn", "ppo", "sac", "self-play"}
     for name, policy in stored.items():
         assert policy.about["command"].startswith("shoal train hockey "), name
         assert policy.about["step"] > 100_000, name

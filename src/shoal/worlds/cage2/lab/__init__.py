@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def _hooks(batch: Batch, config: TrainConfig[Cage2Options, Cage2Training]) -> Hooks:
-    from shoal.worlds.cage2.lab.hooks import build_hooks
+    from shoal.worlds.cage2.lab.hooks import make_hooks
 
-    return build_hooks(config)
+    return make_hooks(config)
 
 
 def _policies(options: Cage2Options) -> Mapping[str, NamedPolicy]:

@@ -25,7 +25,7 @@ _USERS = 0b1_1110_0000_0000
 _QUANTITIES = ("env_return", "alignment", "compliance", "fixes")
 
 
-def build_hooks(config: TrainConfig[Cage2Options, Cage2Training]) -> Hooks:
+def make_hooks(config: TrainConfig[Cage2Options, Cage2Training]) -> Hooks:
     """What the loop needs for the lanes' workflows and for a cost of user hosts that begins high."""
     extra, workflow = config.extra, config.env.workflow
     if workflow is None and replace(extra, user_cost=TRUE_USER_COST) != Cage2Training():

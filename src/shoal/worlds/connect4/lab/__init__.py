@@ -69,8 +69,10 @@ LAB = replace(
     presets=PRESETS,
     mirror=_mirror,
     policies=_policies,
+    stored=STORED,
     default_policy="ppo",
     serve=_serve,
+    by_hand=True,
     headlines=(
         Headline("eval/won_random", "won against random", ".1%"),
         Headline("eval/won_depth2", "won against depth 2", ".1%"),

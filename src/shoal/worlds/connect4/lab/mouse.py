@@ -15,7 +15,7 @@ from shoal.games.lab import page
 from shoal.games.lab.entrants import load_policy
 from shoal.options import Values
 from shoal.vector.kernel import KernelBatch
-from shoal.worlds.connect4.lab import LAB, STORED
+from shoal.worlds.connect4.lab import LAB
 from shoal.worlds.connect4.lanes.bots import BOTS
 from shoal.worlds.connect4.lanes.kernel import Connect4
 from shoal.worlds.connect4.rendering import BOARD_VIEW
@@ -31,8 +31,7 @@ class Match:
         self._policy: FrozenPolicy | None = None
         if opponent not in BOTS:
             with closing(KernelBatch(Connect4, 1)) as lanes:
-                stored = STORED / f"{opponent}.safetensors"
-                self._policy = load_policy(str(stored) if stored.exists() else opponent, WORLD, lanes)
+                self._policy = load_policy(opponent, WORLD, lanes)
         self._lock, self._over = Lock(), False
         self._begin(seed)
 

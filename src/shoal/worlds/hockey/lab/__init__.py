@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from shoal.options import NoOptions, Values
 from shoal.training.lab import Headline, Lab, NamedPolicy, OwnEvaluation, Tournament, Verdict
 from shoal.world import World
-from shoal.worlds.hockey.lab.options import PRESETS, HockeyTraining
+from shoal.worlds.hockey.lab.options import PRESETS, SEARCH, HockeyTraining
 from shoal.worlds.hockey.world import HockeyOptions
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from shoal.training.config import TrainConfig
     from shoal.training.hooks import Hooks
     from shoal.vector.batch import Batch
+
+STORED = Path(__file__).with_name("stored")
 
 
 def _hooks(batch: Batch, config: TrainConfig[HockeyOptions, HockeyTraining]) -> Hooks:
@@ -66,9 +68,11 @@ LAB: Lab[HockeyOptions, HockeyTraining] = Lab(
     ),
     hooks=_hooks,
     policies=_policies,
+    stored=STORED,
     default_policy="sac",
     evaluation=OwnEvaluation(NoOptions, _evaluate),
     read_curriculum=_read_curriculum,
+    search=SEARCH,
     tournament=_tournament,
     serve=_serve,
 )

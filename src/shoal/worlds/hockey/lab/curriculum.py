@@ -18,7 +18,7 @@ from shoal.options import Values
 from shoal.reading import is_number, shortened
 from shoal.training.settings import read_config
 from shoal.worlds.hockey.lab.mixture import Mixture
-from shoal.worlds.hockey.lab.policies import load_fitting
+from shoal.worlds.hockey.lab.policies import load_fitting, stored_policies
 from shoal.worlds.hockey.lanes.kernel import WIDTHS
 from shoal.worlds.hockey.world import MODES
 
@@ -83,6 +83,19 @@ def load(curriculum: Values | str) -> tuple[Values, str, Path]:
     if not isinstance(curriculum, str):
         return curriculum, "the curriculum", Path()
     return read_config(curriculum), curriculum, Path(curriculum).parent
+
+
+def readable_anywhere(given: object, folder: Path) -> object:
+    """The same content, with checkpoints that are relative to `folder` as absolute paths."""
+    if isinstance(given, list):
+        return [readable_anywhere(one, folder) for one in given]
+    if not isinstance(given, Mapping):
+        return given
+    content = {name: readable_anywhere(value, folder) for name, value in given.items()}
+    checkpoint = content.get("checkpoint")
+    if isinstance(checkpoint, str) and (folder / checkpoint).exists():
+        content["checkpoint"] = str((folder / checkpoint).absolute())
+    return content
 
 
 def endless_phase(name: str, opponents: Mixture) -> Phase:
@@ -190,7 +203,8 @@ class Reader:
             return {"pool": weight, "strategy": strategy} if "strategy" in values else {"learner": weight}
         if checkpoint == "latest":
             return {"pool": weight, "strategy": "latest"}
-        return {"files": ((str(self.folder / checkpoint), weight),)}
+        path = self.folder / checkpoint
+        return {"files": ((str(path if path.exists() else stored_policies().get(checkpoint, path)), weight),)}
 
     def archive(self, values: Values, weight: float, at: str) -> Values:
         """Shares of an archive: its baselines are the two bots, everybody else in it is of the pool."""

@@ -15,7 +15,7 @@ from shoal.agents.config import DDDQNConfig, PPOConfig, SACConfig
 from shoal.errors import ConfigError
 from shoal.options import Values, fit, hints_of
 from shoal.reading import shortened
-from shoal.worlds.hockey.lab.curriculum import Phase, Reader
+from shoal.worlds.hockey.lab.curriculum import Phase, Reader, readable_anywhere
 from shoal.worlds.hockey.lanes.kernel import TIME_LIMIT
 from shoal.worlds.hockey.world import MODES
 
@@ -69,7 +69,7 @@ def settings_from(values: Values, path: Path) -> Values:
         )
     of_algo, of_run = _training(values, reader)
     reader.refuse(str(path))
-    extra = {"curriculum": {"curriculum": values["curriculum"]}}
+    extra: Values = {"curriculum": {"curriculum": readable_anywhere(values["curriculum"], path.parent)}}
     extra |= {name: values.get(name, False) for name in ("mirror", "both_players")}
     env: Values = {"opponent": "pool", "keep_mode": phases[0].keep_mode, "hold": hold}
     if algo["name"] == "dddqn":

@@ -265,8 +265,7 @@ class WinRates:
         self.options = replace(config.env, player="policy", starter=both_sides(self.games))
 
     def after_iteration(self, loop: Loop) -> dict[str, float] | None:
-        before = loop.step - loop.config.batch_size
-        due = self.every > 0 and loop.step // self.every > before // self.every
+        due = self.every > 0 and loop.passed(self.every)
         if not due and loop.step < loop.config.total_steps:
             return None
         shares: dict[str, float] = {}

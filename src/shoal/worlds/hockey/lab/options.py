@@ -85,3 +85,7 @@ PRESETS = {
         },
     ),
 }  # fmt: skip
+
+_SEARCHED = ("mirror=true,false", "algo.updates_per_step=0.0625,0.125,0.25")
+SEARCH = {"sac": _SEARCHED, "dddqn": (*_SEARCHED, "algo.gamma=0.94,0.96,0.98,0.99")}
+"""What `shoal tune` searches: whether the symmetry helps, and values around those of the presets."""

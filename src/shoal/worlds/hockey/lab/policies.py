@@ -15,10 +15,9 @@ from shoal.training.lab import NamedPolicy
 from shoal.training.opening import open_agent
 from shoal.trees import Tree
 from shoal.vector.batch import Batch
+from shoal.worlds.hockey.lab import STORED
 from shoal.worlds.hockey.lanes.tables import action_table
 from shoal.worlds.hockey.world import BOTS, HockeyOptions
-
-STORED = Path(__file__).with_name("stored")
 
 
 def named_policies() -> dict[str, NamedPolicy]:

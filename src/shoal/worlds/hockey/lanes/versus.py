@@ -14,12 +14,12 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from shoal.games.lanes.draws import drawn, levels_of
-from shoal.games.lanes.versus import OPPONENT
+from shoal.games.lanes.draws import drawn
+from shoal.games.lanes.opposed import OpposedBatch
 from shoal.options import Values
-from shoal.seeding import Seeds, lane_keys
+from shoal.seeding import Seeds
 from shoal.trees import Tree
-from shoal.vector.batch import Array, Batch, State, Step
+from shoal.vector.batch import Array, State, Step
 from shoal.vector.spaces import as_actions, check_action_range
 from shoal.world import BatchOptions
 from shoal.worlds.hockey.lanes.batch import HockeyBatch, make_rink
@@ -45,7 +45,7 @@ class Opponent(Protocol):
         """From observations [N, D] to continuous actions [N, A]."""
 
 
-class VersusBatch(Batch):
+class VersusBatch(OpposedBatch[Opponent]):
     """Lanes of the rink as player 1 sees them. `set_opponents`, `set_modes` and `shaping` may change between steps.
 
     Infos are those of the rink, the `opponent` by number, and `other`: the step as player 2 saw it, arrays [B, ...] of
@@ -53,37 +53,26 @@ class VersusBatch(Batch):
     """
 
     state_is_data = True
+    inner = "rink"
+    lanes: HockeyBatch
 
     def __init__(self, rink: HockeyBatch, opponent: str, actions: str | None, mode: str) -> None:
         """`rink`: lanes with both seats open. `opponent`: none, weak, strong, mixed or pool. `actions`: a table."""
-        self.rink = rink
         keep_mode = bool(rink.kernel.values["keep_mode"])
         self.obs_width, self.action_width = WIDTHS[keep_mode]
         self.table = None if actions is None else action_table(actions, keep_mode)
         own: gym.Space = gym.spaces.Box(-1.0, 1.0, (self.action_width,), np.float32)
         if self.table is not None:
             own = gym.spaces.Discrete(len(self.table))
-        how: Values = {"autoreset_mode": rink.autoreset_mode, "copy": rink.copy, "metadata": rink.metadata}
-        super().__init__(rink.num_envs, unbounded(self.obs_width), own, **how)
-        B = self.num_envs
+        super().__init__(rink, ("nobody", "weak", "strong"), unbounded(self.obs_width), own)
         self.hold = int(rink.kernel.values["hold"])
-        self.policies: list[Opponent] = []
-        self.who = np.zeros(B, np.int64)
         self.shaping: dict[str, float] = {}
         """Weights of infos that are added to the reward, of player 2's own to that player's."""
-        self._two = rink.empty_step()
-        self._over = np.zeros(B, np.bool_)  # lanes whose episode ended in the latest step
-        self._both = np.zeros((B, 2, self.action_width), np.float32)
-        self._keys, self._episode = np.zeros(B, np.uint64), np.zeros(B, np.uint64)
+        self._both = np.zeros((self.num_envs, 2, self.action_width), np.float32)
         self.set_opponents([], _WEIGHTS[opponent])
         self.set_modes([(mode, 1.0)])
 
     # ------------------------------------------------------------------ who plays, and what
-
-    def set_opponents(self, policies: Sequence[Opponent], weights: Sequence[float]) -> None:
-        """From now on an episode's opponent is drawn by weights [3 + policies]: nobody, weak, strong, the policies."""
-        levels = levels_of(weights, ("nobody", "weak", "strong"), len(policies))
-        self.policies, self._opponent_levels = list(policies), levels
 
     def set_modes(self, modes: Sequence[tuple[str, float]]) -> None:
         """From now on an episode's mode is drawn from (name, weight) pairs."""
@@ -93,32 +82,23 @@ class VersusBatch(Batch):
 
     def get_settings(self) -> tuple[list[Opponent], np.ndarray, np.ndarray, np.ndarray, dict[str, float]]:
         """Who plays, in which modes, and what is added to rewards."""
-        return self.policies, self._opponent_levels, self._mode_codes, self._mode_levels, self.shaping
+        return self.policies, self._levels, self._mode_codes, self._mode_levels, self.shaping
 
     def set_settings(
         self, settings: tuple[list[Opponent], np.ndarray, np.ndarray, np.ndarray, dict[str, float]]
     ) -> None:
-        self.policies, self._opponent_levels, self._mode_codes, self._mode_levels, self.shaping = settings
-
-    @property
-    def lane_state(self) -> np.ndarray:
-        """The records of the rink's lanes, [B]."""
-        return self.rink.lane_state
+        self.policies, self._levels, self._mode_codes, self._mode_levels, self.shaping = settings
 
     # ------------------------------------------------------------------ the contract
 
     def _reset_lanes(self, out: Step, seed: Seeds, mask: np.ndarray | None, options: Values) -> dict[str, Tree]:
         lanes = np.arange(self.num_envs) if mask is None else np.flatnonzero(mask)
-        if seed is not None or not self._was_reset:
-            self._keys[lanes] = lane_keys(seed, self.num_envs)[lanes]
-            self._episode[lanes] = 0
-        else:
-            self._episode[lanes] += np.uint64(1)
+        self._count_episodes(lanes, seed)
         self.lane_state["mode"][lanes] = self._draw_modes(lanes)
-        info = self.rink.reset_into(self._two, seed=seed, options=options)
+        info = self.lanes.reset_into(self._all, seed=seed, options=options)
         self._seat(lanes)
         self._over[lanes] = False
-        out.obs[lanes] = self._two.obs[lanes, 0]
+        out.obs[lanes] = self._all.obs[lanes, 0]
         return info
 
     def _step_lanes(self, action: Array, out: Step) -> dict[str, Tree]:
@@ -126,11 +106,11 @@ class VersusBatch(Batch):
         if self.table is not None:
             check_action_range(action, self.single_action_space)
             action = self.table[action]
-        both, two = self._both, self._two
+        both, two = self._both, self._all
         both[:, 0] = action
         played = self._ask_opponents(two.obs[:, 1])
         before, who = two.obs[:, 1].copy(), self.who.copy()
-        info = dict(self.rink.step_into(both, two))
+        info = dict(self.lanes.step_into(both, two))
         ended = two.terminated | two.truncated
         out.terminated[:], out.truncated[:] = two.terminated, two.truncated
         out.reward[:] = two.reward + self._shaped(info, ended)
@@ -152,21 +132,7 @@ class VersusBatch(Batch):
         return {**info, "opponent": self.who, "other": {**other, "valid": played}}
 
     def _own_state(self) -> State:
-        """The arrays to be saved beside the rink's: views."""
-        own = {"keys": self._keys, "episode": self._episode, "who": self.who, "over": self._over}
-        return own | {"obs": self._two.obs, "theirs": self._both[:, 1]}
-
-    def _get_state(self) -> State:
-        inner = {f"rink.{name}": array for name, array in self.rink.get_state().items()}
-        return inner | {name: array.copy() for name, array in self._own_state().items()}
-
-    def _set_state(self, state: State) -> None:
-        self.rink.set_state({k.removeprefix("rink."): v for k, v in state.items() if k.startswith("rink.")})
-        for name, array in self._own_state().items():
-            array[:] = state[name]
-
-    def close_extras(self, **kwargs: object) -> None:
-        self.rink.close()
+        return super()._own_state() | {"obs": self._all.obs, "theirs": self._both[:, 1]}
 
     # ------------------------------------------------------------------ episodes and opponents
 
@@ -180,12 +146,12 @@ class VersusBatch(Batch):
         changed = lanes[modes != self.lane_state["mode"][lanes]]
         if len(changed):
             self.lane_state["mode"][lanes] = modes
-            self.rink.reset_into(self._two, options={"reset_mask": np.isin(np.arange(self.num_envs), changed)})
+            self.lanes.reset_into(self._all, options={"reset_mask": np.isin(np.arange(self.num_envs), changed)})
         self._seat(lanes)
 
     def _seat(self, lanes: np.ndarray) -> None:
         """Draw opponents and put them into the second seat."""
-        self.who[lanes] = drawn(self._keys[lanes], self._episode[lanes], OPPONENT, self._opponent_levels)
+        self.who[lanes] = self._opponents(lanes)
         seats = _SEATS[np.minimum(self.who[lanes], FIRST_POLICY)]
         self.lane_state["seat"][lanes, 1] = self.lane_state["playing"][lanes, 1] = seats
 
@@ -198,7 +164,7 @@ class VersusBatch(Batch):
         self._both[~played, 1] = 0.0
         age = self.lane_state["t"]
         for who in np.unique(self.who[played]):
-            policy = self.policies[min(who - FIRST_POLICY, len(self.policies) - 1)]
+            policy = self._policy(int(who))
             lanes = np.flatnonzero((self.who == who) & (age % policy.hold < self.hold))
             if len(lanes):
                 self._both[lanes, 1] = policy(obs[lanes])

@@ -103,4 +103,5 @@ LAB: Lab[KGOptions, KGTraining] = Lab(
     network=_network,
     hooks=_hooks,
     evaluation=OwnEvaluation(RankingOptions, _evaluate),
+    search={"ppo": ("embedding_size=32,64,128", "state_encoder=mean,sum,role")},
 )

@@ -15,7 +15,7 @@ from gymnasium.vector import AutoresetMode
 from shoal.errors import ActionError, ConfigError, StateError
 from shoal.seeding import Seed, Seeds, lane_keys
 from shoal.trees import leaves
-from shoal.vector.batch import Array, Batch, State, Step
+from shoal.vector.batch import Array, Batch, State, Step, episode_over
 from shoal.vector.spaces import as_actions, check_action_range
 from shoal.world import BatchOptions
 from shoal.worlds.kg.lanes.data.dataset import Dataset
@@ -206,10 +206,7 @@ class KGBatch(Batch):
         self._check_buffers(out)
         lanes, waiting = self.lanes, self.lanes.ended.copy()
         if waiting.any() and self.autoreset_mode == AutoresetMode.DISABLED:
-            raise StateError(
-                f"The episode of lane {np.flatnonzero(waiting)[0]} has ended and autoreset is disabled. "
-                "Reset it with reset(options={'reset_mask': mask}) before the next step."
-            )
+            raise episode_over(int(np.flatnonzero(waiting)[0]))
         self._check_allowed(action, waiting)
         self._functions["advance"](
             self._tables, self._settings, lanes, action, ~waiting, out.reward, out.terminated, out.truncated
