@@ -224,6 +224,7 @@ ZOO = "pettingzoo/"
 
 
 def _door_for(target: object, name: str) -> World:
+    from gymnasium.spaces import Box
     from gymnasium.vector import VectorEnv
 
     from shoal.vector.batch import Batch
@@ -237,7 +238,9 @@ def _door_for(target: object, name: str) -> World:
     if isinstance(target, Kernel) or (isinstance(target, type) and issubclass(target, Kernel)):
         options = _kernel_options(target) if isinstance(target, type) else NoOptions
         lab = "shoal.games.lab:LAB" if target.seats else None
-        return World(name, "", _first_line(target), options, partial(_make_kernel, target), lab, source=target)
+        continuous = isinstance(getattr(target, "action_space", None), Box)  # as far as the class says
+        make = partial(_make_kernel, target)
+        return World(name, "", _first_line(target), options, make, lab, continuous=continuous, source=target)
     if isinstance(target, type) and issubclass(target, Batch):
         return World(name, "", _first_line(target), OpenOptions, partial(_make_batch, target), source=target)
     if isinstance(target, type) and issubclass(target, VectorEnv):
@@ -255,7 +258,18 @@ def _kernel_options(kernel: type[Kernel]) -> type:
     for name, value in kernel.params.items():
         kind = _PARAMETERS.get(type(value), object)
         columns.append((name, kind, field(default_factory=partial(_same, value))))
-    return make_dataclass(f"{kernel.__name__}Options", columns, frozen=True)
+    namespace = {"__post_init__": _tables_as_lists}
+    return make_dataclass(f"{kernel.__name__}Options", columns, frozen=True, namespace=namespace)
+
+
+def _tables_as_lists(options: Any) -> None:
+    """What config.json can hold; the kernel gives tables their type again."""
+    import numpy as np  # takes time, which listing worlds does not need
+
+    for f in fields(options):
+        value = getattr(options, f.name)
+        if isinstance(value, np.ndarray):
+            object.__setattr__(options, f.name, value.tolist())
 
 
 _PARAMETERS: dict[type, object] = {float: Number, int: Count, bool: bool | tuple[bool, ...]}
@@ -330,7 +344,8 @@ def _say_that_it_compiles(env: Any, options: EnvironmentOptions) -> None:
     factor = factor_of(env, options.env_kwargs) if sys.stderr.isatty() and not options.env_wrappers else None
     if factor is not None and factor >= 2:
         print(
-            f"Compiled as it is, this environment made {factor:,.0f} times the steps per CPU-second: compiled=True.",
+            f"Compiled as it is, this environment made {factor:,.0f} times the steps per CPU-second: "
+            "--compiled on a command line, compiled=True in Python.",
             file=sys.stderr,
         )
 

@@ -89,6 +89,8 @@ class World(Generic[O]):
     """`deal(options, lanes, total)`: the options of some of `total` lanes, where options differ from lane to lane."""
     path: str = ""
     """`package.module:NAME`, where it can be found again if not by its name; filled in where it is named so."""
+    continuous: bool = False
+    """Whether actions are numbers rather than choices, as far as that is known before there are lanes."""
     source: object = None
     """The object behind a world that was given without a door: a kernel, a class, a factory, a Gymnasium id."""
 

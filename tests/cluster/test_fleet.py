@@ -111,7 +111,7 @@ class Notes:
         rollout.reward[t] += 1.0
 
 
-@pytest.mark.parametrize("world", ["tests.training.worlds:ArrayWalk", "cage2"])
+@pytest.mark.parametrize("world", ["tests.training.worlds:ArrayWalk", pytest.param("cage2", marks=pytest.mark.slow)])
 def test_recorders_see_every_step_of_all_lanes_in_order(tmp_path, world):
     alone, shared = Notes(), Notes()
     settings = {**SMALL, "total_steps": 8 * 16 * 2}

@@ -80,8 +80,8 @@ def local_ray():
     assert not ray.is_initialized()
 
 
-FAST = ("kg, a curriculum", "dvrp, embedding", "cage2, two orders", "hockey, self-play")
-"""One of every world; each starts two processes, which takes its time."""
+FAST = ("cage2, two orders", "hockey, self-play")
+"""One of each loop; every test starts two processes that load and compile a world, which takes its time."""
 
 
 @pytest.mark.parametrize(

@@ -282,3 +282,18 @@ def test_ctrl_c_twice_stops_in_the_middle_of_an_iteration(tmp_path):
     run = run_with_rows(tmp_path / "runs", 1)
     assert len(read_rows(run / "metrics.jsonl")) == 1
     assert Checkpoints(run / "checkpoints").load().step == 128
+
+
+def test_tables_of_a_kernel_are_written_down_and_read_again(tmp_path):
+    world = "tests.training.worlds:Tables"
+    settings = small(num_envs=2, total_steps=64, eval_every=0, compiled=False)
+    given = np.array([[0.5, 0.1], [0.7, 0.1]], np.float32)
+    first = shoal.train(world, runs_dir=tmp_path, prices=given, **settings)
+    saved = json.loads((first.run / "config.json").read_text())["env"]
+    assert np.array_equal(np.float32(saved["prices"]), given)
+    assert saved["open"] == [True, False]
+    shoal.train(resume=first.run, total_steps=128)
+    again = shoal.train(str(first.run / "config.json"), runs_dir=tmp_path, run_name="again", total_steps=128)
+    both = everything_that_repeats(first.run), everything_that_repeats(again.run)
+    assert both[0]["weights"] == both[1]["weights"]
+    assert again.evaluation["max"] == np.float32(0.7)

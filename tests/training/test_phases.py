@@ -90,6 +90,19 @@ def test_all_errors_are_listed_at_once():
         assert part in message
 
 
+def test_what_later_phases_want_is_looked_at_before_the_first_begins(tmp_path):
+    phases = (
+        {"steps": 256, "opponents": ("random",)},
+        {"steps": 256, "opponents": ("depth9",), "params": {"gravity": 3}},
+        {"opponents": ("random=-1",), "algo": {"clip": 0.1}},
+    )
+    with pytest.raises(ConfigError, match=r"The phases have 3 error\(s\)") as refused:
+        shoal.train("connect4", runs_dir=tmp_path, total_steps=768, phases=phases, seats="versus", **SMALL)
+    for part in ("phases[1].params: ", "gravity", "phases[1].opponents: 'depth9' cannot play connect4",
+                 "phases[2].opponents: Invalid value for opponents: the weight in 'random=-1'"):  # fmt: skip
+        assert part in str(refused.value)
+
+
 def test_opponents_without_a_game_are_refused(tmp_path):
     with pytest.raises(ConfigError, match="nobody plays against the learner"):
         shoal.train("cartpole", runs_dir=tmp_path, total_steps=256, phases=({"opponents": ("random",)},), **SMALL)

@@ -8,6 +8,7 @@ import gymnasium as gym
 import numpy as np
 
 from shoal.vector.batched import Batched
+from shoal.vector.kernel import Kernel, i32, record
 
 SPACES = gym.spaces.Box(-10, 10, (2,), np.float32), gym.spaces.Discrete(2)
 
@@ -89,3 +90,25 @@ class EndlessWalk(ArrayWalk):
             while True:
                 signal.pause()
         return super().transition(action)
+
+
+class Tables(Kernel):
+    """One step each, with tables of every kind among its parameters."""
+
+    observation_space = gym.spaces.Box(-1.0, 1.0, (1,), np.float32)
+    action_space = gym.spaces.Discrete(2)
+    state = record(t=i32)
+    params = {
+        "prices": np.array([[0.1, 0.2], [0.3, 0.4]], np.float32),
+        "open": np.array([True, False]),
+        "slots": 2,
+    }
+
+    def reset(s, p, rng):
+        s.t = 0
+
+    def step(s, action, p, rng):
+        return p.prices[1, action] if p.open[action] else 0.0, True, False
+
+    def observe(s, p, out):
+        out[0] = 0.0

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from shoal.bench.contender import Contender, Run, Work
-from shoal.bench.report import measure
+from shoal.bench.report import Interleaved, measure
 from shoal.bench.step.actions import ROWS, random_actions
 from shoal.bench.step.peers import gymnasium_vector
 from shoal.errors import ConfigError, unknown_name
@@ -26,26 +25,22 @@ GAMES = {
 
 
 @dataclass(frozen=True)
-class MinAtarArgs:
+class MinAtarArgs(Interleaved):
     """Measure steps per second of the five games: Shoal and every peer installed, one thread each, interleaved."""
 
     games: tuple[str, ...] = tuple(GAMES)
     """Of breakout, asterix, freeway, seaquest and space-invaders."""
     num_envs: int = 1_024
     """Lanes."""
-    rounds: int = 5
-    """Interleaved rounds, of which the median is reported."""
     seconds: float = 0.15
-    """Duration of one measurement."""
-    out: Path | None = None
-    """Write the rows here as JSON."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for game in self.games:
             if game not in GAMES:
                 raise unknown_name("game", game, GAMES, "`shoal bench minatar --help`")
-        if self.num_envs < 1 or self.rounds < 1 or self.seconds <= 0:
-            raise ConfigError("--num-envs and --rounds must be at least 1, --seconds above 0.")
+        if self.num_envs < 1:
+            raise ConfigError("--num-envs must be at least 1.")
 
 
 def work_of(game: str, num_envs: int) -> Work:
@@ -103,7 +98,7 @@ def package_vector(num_envs: int, game: str) -> Run:
 def run(args: MinAtarArgs) -> int:
     """The command."""
     works = [work_of(game, args.num_envs) for game in args.games]
-    measure("minatar", works, rounds=args.rounds, seconds=args.seconds, out=args.out)
+    measure("minatar", works, args)
     return 0
 
 

@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from shoal.bench.contender import Contender, Work
-from shoal.bench.report import measure
+from shoal.bench.report import Interleaved, measure
 from shoal.training.lab import Verb
 
 ENVIRONMENTS = ("CartPole-v1", "LunarLander-v3")
 
 
 @dataclass(frozen=True)
-class PortableArgs:
+class PortableArgs(Interleaved):
     """Measure worker batches of Gymnasium's environments, two workers, by what they are made of."""
 
     lanes: int = 64
     """Environments stepped as one batch."""
     rounds: int = 9
-    """Interleaved rounds."""
     seconds: float = 1.0
-    """Of every contender in every round."""
-    out: Path | None = None
-    """Write the rows here as JSON."""
 
 
 def run(args: PortableArgs) -> int:
     """The command."""
-    measure("portable", works(args.lanes), rounds=args.rounds, seconds=args.seconds, out=args.out)
+    measure("portable", works(args.lanes), args)
     return 0
 
 

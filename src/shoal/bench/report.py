@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from rich.table import Table
 from shoal.bench.contender import Work
 from shoal.bench.machine import commit, machine, versions
 from shoal.bench.rounds import Result, Row, run_works
+from shoal.errors import ConfigError
 
 
 def make_console(width: int = 120) -> Console:
@@ -21,25 +22,33 @@ def make_console(width: int = 120) -> Console:
     return Console(width=None if Console().is_terminal else width)
 
 
-def measure(
-    suite: str,
-    works: list[Work],
-    *,
-    rounds: int,
-    seconds: float,
-    pythons: Mapping[str, str] | None = None,
-    out: Path | None = None,
-) -> Result:
+@dataclass(frozen=True)
+class Interleaved:
+    """How a suite takes its turns."""
+
+    rounds: int = 5
+    """Interleaved rounds, of which the median is reported."""
+    seconds: float = 0.5
+    """Of every contender in every round."""
+    out: Path | None = None
+    """Write the rows here as JSON."""
+
+    def __post_init__(self) -> None:
+        if self.rounds < 1 or self.seconds <= 0:
+            raise ConfigError("--rounds must be at least 1, --seconds above 0.")
+
+
+def measure(suite: str, works: list[Work], turns: Interleaved, pythons: Mapping[str, str] | None = None) -> Result:
     """Run the works of a suite with progress on the screen, print the rows, and write them."""
-    console = make_console()
+    console, rounds, seconds = make_console(), turns.rounds, turns.seconds
     with console.status("starting") as status:
         result = run_works(
             suite, works, rounds=rounds, seconds=seconds, pythons=dict(pythons or {}), on_progress=status.update
         )
     print_result(result, console)
-    write_result(result, out)
-    if out is not None:
-        console.print(f"rows written to {out}")
+    write_result(result, turns.out)
+    if turns.out is not None:
+        console.print(f"rows written to {turns.out}")
     return result
 
 

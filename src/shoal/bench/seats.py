@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.bench.contender import Contender, Run, Work
-from shoal.bench.report import measure
+from shoal.bench.report import Interleaved, measure
 from shoal.training.lab import Verb
 
 if TYPE_CHECKING:
@@ -17,22 +17,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class SeatsArgs:
+class SeatsArgs(Interleaved):
     """Measure lanes with seats: whole games of random legal moves, and random actions of three particles."""
 
     lanes: int = 1024
     """Environments stepped as one batch. Peers in Python have one, and step it as often."""
-    rounds: int = 5
-    """Interleaved rounds."""
-    seconds: float = 0.5
-    """Of every contender in every round."""
-    out: Path | None = None
-    """Write the rows here as JSON."""
 
 
 def run(args: SeatsArgs) -> int:
     """The command."""
-    measure("seats", works(args.lanes), rounds=args.rounds, seconds=args.seconds, out=args.out)
+    measure("seats", works(args.lanes), args)
     return 0
 
 
@@ -41,12 +35,11 @@ def works(lanes: int) -> list[Work]:
     ours, theirs = "shoal.bench.seats:", "pettingzoo"
     games = (
         ("connect4", "connect4_kernel", Contender("pgx scan", f"{ours}pgx_scan", {}, "pgx"), "connect_four"),
-        ("spread", "spread_kernel", None, "spread"),
+        ("spread", "spread_kernel", Contender("JaxMARL scan", f"{ours}jaxmarl_scan", {}, "jaxmarl"), "spread"),
     )
     listed = []
     for name, kernel, arrays, zoo in games:
-        contenders = [Contender("shoal kernel", f"{ours}{kernel}")]
-        contenders += [] if arrays is None else [arrays]
+        contenders = [Contender("shoal kernel", f"{ours}{kernel}"), arrays]
         contenders.append(Contender(f"{theirs} {zoo}", f"{ours}{zoo}_of_pettingzoo", {"batch": lanes}, theirs))
         listed.append(Work(name, lanes, tuple(contenders)))
     return listed
@@ -103,16 +96,41 @@ def pgx_scan(num_envs: int) -> Run:
         action = jax.random.categorical(draw, logits, axis=1)
         return (step(state, action, jax.random.split(begin, num_envs)), key), state.rewards
 
-    play = jax.jit(lambda carry: jax.lax.scan(one, carry, None, 64))
     key = jax.random.PRNGKey(0)
-    carry = (jax.jit(jax.vmap(game.init))(jax.random.split(key, num_envs)), key)
+    return _scanning(one, (jax.jit(jax.vmap(game.init))(jax.random.split(key, num_envs)), key))
+
+
+def jaxmarl_scan(num_envs: int) -> Run:
+    """JaxMARL's MPE_simple_spread_v3 with its automatic reset, random actions, 64 steps in one jitted scan."""
+    import jax
+    import jaxmarl
+
+    game = jaxmarl.make("MPE_simple_spread_v3")
+
+    def one(carry: Any, _: Any) -> Any:
+        (_, state), key = carry
+        key, draw, move = jax.random.split(key, 3)
+        chosen = jax.random.randint(draw, (game.num_agents, num_envs), 0, 5)
+        actions = dict(zip(game.agents, chosen, strict=True))
+        obs, state, rewards, _, _ = jax.vmap(game.step)(jax.random.split(move, num_envs), state, actions)
+        return ((obs, state), key), rewards
+
+    key = jax.random.PRNGKey(0)
+    return _scanning(one, (jax.jit(jax.vmap(game.reset))(jax.random.split(key, num_envs)), key))
+
+
+def _scanning(one: Callable[[Any, Any], Any], carry: Any) -> Run:
+    """64 steps in a jitted scan, as often as they are wanted."""
+    import jax
+
+    play = jax.jit(lambda carry: jax.lax.scan(one, carry, None, 64))
 
     def run(count: int) -> int:
         nonlocal carry
         scans = -(-count // 64)
         for _ in range(scans):
             carry, rewards = play(carry)
-        rewards.block_until_ready()
+        jax.block_until_ready((carry, rewards))
         return 64 * scans
 
     return run

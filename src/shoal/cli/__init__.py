@@ -6,13 +6,13 @@ Names and summaries are all that `shoal --help` needs, so it answers without imp
 
 from __future__ import annotations
 
-import gc
 import importlib
 import inspect
 import sys
 from collections.abc import Mapping
 
-GARBAGE = 10_000  # objects between two looks for garbage: what a command loads stays, and looking it through takes time
+from shoal.garbage import collect_rarely
+
 VERBS = {
     "envs": ("shoal.cli.envs", "list the worlds that can be named here"),
     "new": ("shoal.cli.new", "write a kernel, an environment or a world of your own to start from"),
@@ -61,7 +61,7 @@ def table_of(rows: Mapping[str, str], prog: str = "shoal") -> str:
 
 def main(argv: list[str] | None = None) -> int:
     """Entry point of the command line; returns the exit code."""
-    gc.set_threshold(GARBAGE)
+    collect_rarely()
     argv = sys.argv[1:] if argv is None else argv
     if not argv or argv[0] in ("-h", "--help", "help"):
         print(usage())

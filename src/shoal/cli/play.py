@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from shoal.cli.options import Flags, filled
-from shoal.cli.players import WhoPlays, open_player, world_among
+from shoal.cli.players import WhoPlays, is_world, open_player, world_among
 from shoal.errors import ConfigError
 from shoal.options import Flag, Values, hints_of
 
@@ -27,8 +27,9 @@ class PlayCommand(WhoPlays):
 
     vs: Annotated[str | None, Flag("NAME")] = None
     """In a world for two: who plays the other side, e.g. `shoal play connect4 --vs depth4`."""
-    keyboard: bool = False
-    """Play yourself, with keyboard or mouse, in a page on this machine; for worlds that can be played by hand."""
+    keyboard: bool | None = None
+    """Play yourself, with keyboard or mouse, in a page on this machine; for worlds that can be played by hand. Where a
+    world is made for that, it is what happens unless a run, a policy or a video is named."""
     video: Annotated[str | None, Flag("FILE")] = None
     """Write an .mp4 or .gif instead of a page."""
     num_envs: int = 4
@@ -46,7 +47,7 @@ def main(argv: list[str]) -> int:
         flags.epilog(_policies(world) if {"-h", "--help"} & {*argv} else "")
     tables = flags.read(argv)
     command, env = filled(PlayCommand, tables.get("", {}), PROG), tables.get("env", {})
-    if command.keyboard:
+    if _is_by_hand(world, command):
         return _play_by_hand(world, command)
     if command.vs is not None:
         if world is None or "opponent" not in hints_of(world.options):
@@ -120,6 +121,15 @@ def _open_drawing(command: PlayCommand, env: Values) -> Player:
         print(f"{error} The page shows observations instead.")
         return open_player(command, command.num_envs, env, autoreset_mode="disabled")
     return drawing
+
+
+def _is_by_hand(world: World | None, command: PlayCommand) -> bool:
+    """Whether a person plays."""
+    if command.keyboard is not None or world is None or not is_world(command.run):
+        return bool(command.keyboard)
+    from shoal.training.lab import lab_of
+
+    return lab_of(world).by_hand and command.policy is None and command.video is None
 
 
 def _play_by_hand(world: World | None, command: PlayCommand) -> int:

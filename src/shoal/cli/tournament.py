@@ -22,7 +22,8 @@ class TournamentCommand:
     """Let runs, stored policies and bots of a world for two play a round robin; print and draw who beats whom."""
 
     entrants: Annotated[tuple[str, ...], Flag("RUN|NAME", positional=True)]
-    """Run folders, stored policies (.safetensors), or bots of the world, e.g. weak strong."""
+    """Run folders, stored policies (.safetensors files, or names of those that come with the world), or bots of the
+    world, e.g. weak strong."""
     world: str | None = None
     """The world in which they meet; if none is named, that of a run among them, or the first that knows them all."""
     games: int = 200

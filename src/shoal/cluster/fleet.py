@@ -307,12 +307,12 @@ def _joined(ends: list[Ended]) -> Ended:
 
 @contextmanager
 def open_fleet(
-    world: World, config: TrainConfig, network: nn.Module | None, hooks_for: Callable[[Batch], Hooks]
+    world: World, config: TrainConfig, network: nn.Module | None, make_hooks: Callable[[Batch], Hooks]
 ) -> Iterator[Fleet]:
     """Runners for a run, on the cluster that the configuration names or on a Ray of our own; gone after the `with`."""
     with closing(make_batch(world, config, 1)) as lane:  # nothing is started for a run that cannot be
         check_runners(config, make_agent(world, config, lane, network))
-        hooks_for(lane)
+        make_hooks(lane)
         row = empty_batch(lane.single_observation_space, 1)
     fragment_bytes = config.batch_size // config.runners * (48 + sum(leaf.nbytes for _, leaf in named_leaves(row)))
     with (

@@ -9,6 +9,7 @@ import numpy as np
 
 from shoal.errors import ConfigError
 from shoal.trees import Tree, leaf_paths, map_tree, subscripts
+from shoal.vector.spaces import leaf_spaces
 
 
 class Rows:
@@ -24,7 +25,7 @@ class Rows:
             array = _array(obs, ())
             return self._leaf(self.space, array, (), array.ndim == len(self.space.shape))  # type: ignore[arg-type]
         tree = _matched(self.space, obs, ())
-        spaces = _leaf_spaces(self.space)
+        spaces = [space for _, space in leaf_spaces(self.space)]
         paths = leaf_paths(tree)
         single = paths[0][1].ndim == len(spaces[0].shape or ())
         rows = {path: self._leaf(space, leaf, path, single) for space, (path, leaf) in zip(spaces, paths, strict=True)}
@@ -90,14 +91,6 @@ def _array(obs: Tree, path: tuple[str | int, ...]) -> np.ndarray:
             f"The observation{subscripts(path)} has rows of different lengths. Give one observation, or a batch of "
             "equal shapes."
         ) from None
-
-
-def _leaf_spaces(space: gym.Space) -> list[gym.Space]:
-    if isinstance(space, gym.spaces.Dict):
-        return [leaf for sub in space.spaces.values() for leaf in _leaf_spaces(sub)]
-    if isinstance(space, gym.spaces.Tuple):
-        return [leaf for sub in space.spaces for leaf in _leaf_spaces(sub)]
-    return [space]
 
 
 def _check_kind(space: gym.Space, array: np.ndarray, path: tuple[str | int, ...]) -> None:

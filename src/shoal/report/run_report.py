@@ -14,6 +14,7 @@ from shoal.report.page import render_page
 from shoal.report.ranges import ranges_section
 from shoal.report.replay import read_replay, replay_section
 from shoal.report.sections import Section, load_sections
+from shoal.report.standstill import standstill
 from shoal.training.files import explained, read_table, replace_file
 from shoal.training.lab import Headline
 from shoal.training.metrics import CPU_CORES, PHASES, RETURN, Row, numbers, read_evaluations, read_rows
@@ -36,7 +37,7 @@ def write_report(run: Path) -> Path:
         str(algo.get("name", "?") if isinstance(algo, dict) else algo),
         f"{run.name} · {_began(run)}",
         [
-            _overview(rows, evaluations, read_headlines(run)),
+            _overview(rows, evaluations, read_headlines(run), standstill(run)),
             _curves(rows, names),
             _evaluation(evaluations, rows, names),
             ranges_section(evaluations),
@@ -52,7 +53,7 @@ def write_report(run: Path) -> Path:
     return run / "report.html"
 
 
-def _overview(rows: list[Row], evaluations: list[Row], headlines: list[Headline]) -> Section:
+def _overview(rows: list[Row], evaluations: list[Row], headlines: list[Headline], warning: str | None) -> Section:
     if not rows:
         nothing = "No metrics yet: the run has not finished an iteration."
         return Section("Overview", [build.text("", nothing, size="wide")])
@@ -68,7 +69,7 @@ def _overview(rows: list[Row], evaluations: list[Row], headlines: list[Headline]
     if "time/time_elapsed" in last:
         items.append(("training time", _duration(last["time/time_elapsed"])))
         items.append(("steps per second, mean", last["step"] / max(last["time/time_elapsed"], 1e-9)))
-    return Section("Overview", [build.stats(items)])
+    return Section("Overview", [build.stats(items)], warning or "")
 
 
 def _curves(rows: list[Row], names: set[str]) -> Section:

@@ -69,7 +69,10 @@ def lines(title: str, curves: Sequence[Block], *, smooth: bool = False, zero: bo
 
 
 def dots(title: str, xs: ArrayLike, ys: ArrayLike, **more: object) -> Block:
-    """A dot for every pair of [N] and [N]; `x="..."` says what lies below."""
+    """A dot for every pair of [N] and [N]; `x="..."` says what lies below.
+
+    With `log=True` the first are logarithms to the base of 10, with `names` they are places in that list.
+    """
     points = {"xs": _numbers(np.asarray(xs, float)), "ys": _numbers(np.asarray(ys, float))}
     return {"kind": "dots", "title": title, **points, **more}
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.agents.agent import Agent
+from shoal.agents.offpolicy import OffPolicyAgent
 from shoal.errors import ConfigError, ShoalError, naming
 from shoal.options import as_values
 from shoal.registry import UNNAMED, EnvironmentOptions
@@ -17,12 +18,12 @@ from shoal.report.pictures import LANES as PICTURE_LANES
 from shoal.report.pictures import drawing_options, draws_itself, show_pictures
 from shoal.report.replay import record_replay, save_replay
 from shoal.report.run_report import write_report
+from shoal.report.standstill import StandstillWatch
 from shoal.runs.num_envs import check_memory
 from shoal.runs.plan import Plan
 from shoal.seeding import Seed, Stream
 from shoal.training.acting import Actor
 from shoal.training.checkpoint import Checkpoint, fitting
-from shoal.training.command import command_line
 from shoal.training.config import AUTO, TrainConfig
 from shoal.training.display import Display
 from shoal.training.evaluate import Evaluator
@@ -33,7 +34,7 @@ from shoal.training.loop import Loop
 from shoal.training.metrics import RETURN, read_evaluations
 from shoal.training.opening import begin_from, make_agent, make_batch, make_hooks
 from shoal.training.replay_file import keep_replay_in
-from shoal.training.run import Run, create_run, resume_run
+from shoal.training.run import Run, command_line, create_run, resume_run
 from shoal.training.settings import config_values
 from shoal.training.track import Tracker, load_service
 from shoal.vector.batch import Batch
@@ -154,9 +155,11 @@ def _train(loop: Loop, plan: Plan, run: Run, checkpoint: Checkpoint | None, disp
             save_replay(run.path, step, replay)
 
         evaluator = Evaluator(run, eval_batch, agent, config, record)
-        loop.hooks = replace(loop.hooks, callbacks=(*loop.hooks.callbacks, evaluator))
-        with naming(plan.source):
-            keep_replay_in(run.path, agent, config, resumed=checkpoint is not None)
+        loop.evaluate = evaluator.evaluate
+        loop.hooks = replace(loop.hooks, callbacks=(*loop.hooks.callbacks, StandstillWatch(run)))
+        if isinstance(agent, OffPolicyAgent):
+            with naming(plan.source):
+                keep_replay_in(run.path, agent, config, resumed=checkpoint is not None)
         if checkpoint is not None:
             with fitting(checkpoint):
                 loop.restore(checkpoint.arrays, checkpoint.meta)

@@ -90,4 +90,4 @@ def _compiling_aside(plan: Plan) -> AbstractContextManager[None]:
         return nullcontext()
     from shoal.agents.fast.ahead import learner_compiled_aside
 
-    return learner_compiled_aside()
+    return learner_compiled_aside(plan.world.continuous)

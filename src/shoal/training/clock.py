@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from time import perf_counter, process_time
 
-from shoal.jit.cache import compiling_seconds
+from shoal.jit.cache import compiling
 from shoal.training.metrics import PHASES
 from shoal.vector.batch import Batch
 
@@ -43,12 +43,12 @@ class Clock:
         return self
 
     def __enter__(self) -> None:
-        self._entered, self._compiled = perf_counter(), compiling_seconds()
+        self._entered, self._compiled = perf_counter(), compiling.seconds
 
     def __exit__(self, *exc: object) -> None:
-        compiling = compiling_seconds() - self._compiled
-        self.seconds[self._section] += perf_counter() - self._entered - compiling
-        self.seconds["compiling"] += compiling
+        aside = compiling.seconds - self._compiled
+        self.seconds[self._section] += perf_counter() - self._entered - aside
+        self.seconds["compiling"] += aside
 
     @property
     def elapsed(self) -> float:

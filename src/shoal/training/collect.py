@@ -27,9 +27,10 @@ def collect(batch: Batch, agent: Agent, rollout: Rollout, hooks: Hooks, clock: C
             rollout.action[t] = act.raw
             rollout.log_prob[t] = act.log_prob
             rollout.value[t] = act.value
+            action = act.action.numpy(force=True)  # a batch takes an array as it is
         with clock("environment"):
             try:
-                info = batch.step_into(act.action, out)
+                info = batch.step_into(action, out)
             except LaneFault as fault:
                 raise LaneFault(f"{fault} This was in step {t} of the rollout.", fault.lane) from fault
         state = act.state

@@ -33,7 +33,8 @@ class TrainConfig(Generic[O, T]):
     """A world (`shoal envs` lists them); any Gymnasium id, e.g. LunarLander-v3, ALE/Pong-v5 or package:MyEnv-v0; or
     your own environment as package.module:Class."""
     num_envs: Annotated[int, Flag(words=(AUTO,))] = 64
-    """Environments stepped as one batch; auto measures how many are fastest here and fit into memory."""
+    """Environments stepped as one batch; auto measures how many are fastest here and fit into memory. PPO without
+    a memory takes 8 where no preset says it."""
     total_steps: int = 500_000
     """Environment steps in the whole run, summed over the batch."""
     seed: int = 0

@@ -138,7 +138,7 @@ def bootstrap_interval(values: np.ndarray, level: float = 0.95, resamples: int =
 
 
 class Evaluator:
-    """Callback of the loop: evaluates every `eval_every` steps and at the end."""
+    """Evaluates the agent of a run, for its loop to call when that is due."""
 
     def __init__(
         self,
@@ -151,14 +151,6 @@ class Evaluator:
         """`record(step, stopping)` is called after each evaluation, to keep a replay of what the policy does."""
         self.run, self.batch, self.agent, self.config, self.record = run, batch, agent, config, record
         self.evaluated_at = -1
-
-    def is_due(self, loop: Loop) -> bool:
-        """Whether this iteration is evaluated."""
-        every = self.config.eval_every
-        return (every > 0 and loop.passed(every)) or loop.step >= loop.config.total_steps
-
-    def after_iteration(self, loop: Loop) -> dict[str, float] | None:
-        return self.evaluate(loop) if self.is_due(loop) else None
 
     def evaluate(self, loop: Loop) -> dict[str, float]:
         """Evaluate now, write it down, and return what to log under Stable-Baselines3's names."""

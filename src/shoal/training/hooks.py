@@ -40,7 +40,7 @@ class Recorder(Protocol):
 
 
 class Callback(Protocol):
-    """Called after every iteration: evaluation, pools of past policies, curricula."""
+    """Called after every iteration: pools of past policies, curricula, evaluations of a world's own."""
 
     def after_iteration(self, loop: Loop) -> dict[str, float] | None:
         """May change the agent's or the batch's settings; what it returns is logged."""

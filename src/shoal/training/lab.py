@@ -153,6 +153,8 @@ class Lab(Generic[O, T]):
     """The symmetry of lanes with these options, where the world has one."""
     policies: Callable[[O], Mapping[str, NamedPolicy]] | None = None
     """Policies by name, for lanes with these options. `random` is everywhere."""
+    stored: Path | None = None
+    """The folder of policies that come with the world, NAME.safetensors: who can play against others by name."""
     default_policy: str = "random"
     """Whom `shoal play WORLD` shows if nobody is named."""
     evaluation: OwnEvaluation[Any] | None = None
@@ -160,10 +162,13 @@ class Lab(Generic[O, T]):
     read_curriculum: Callable[[Values, Path], Values] | None = None
     """A file with a `curriculum` as the settings of a run."""
     search: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What `shoal tune` searches if nothing is named, by agent: words as "algo.lr=1e-4..1e-2:log"."""
+    """What `shoal tune` searches here by agent if nothing is named, in place of or beside what is searched everywhere:
+    words as "algo.lr=1e-4..1e-2:log"."""
     tournament: Callable[[World[O]], Tournament] | None = None
     serve: Callable[[str | None], int] | None = None
     """Let a person play, against the one who is named; returns the exit code."""
+    by_hand: bool = False
+    """Whether `shoal play WORLD` does that where nobody else is named to play."""
 
 
 def lab_of(world: World[O]) -> Lab[O, Any]:

@@ -61,6 +61,8 @@ class Loop:
         self.collect = collect
         self.batch, self.agent, self.config, self.run = batch, agent, config, run
         self.hooks = hooks or Hooks()
+        self.evaluate: Callable[[Loop], dict[str, float]] | None = None
+        """Called every `eval_every` steps, and at the end; returns what to log."""
         self.rollout = Rollout(batch, agent)
         self.clock, self.cpu = Clock(), CpuClock(batch)
         self.step = self.iteration = 0
@@ -70,6 +72,9 @@ class Loop:
         self._unlogged: dict[str, float] = {}  # what was learned since the last row of metrics
         self.inexact: str | None = None  # why the environments cannot be saved, once that is known
         self._stop_reason: str | None = None
+        self._log_every = config.log_every
+        self._save_every = steps_between_checkpoints(agent, config) if isinstance(agent, OffPolicyAgent) else None
+        self._lengthy: list[Any] = []
         self._resumed = False
         self._unreported: dict[str, float] | None = None  # of an iteration whose callbacks did not come to an end
 
@@ -110,6 +115,7 @@ class Loop:
             )
         if not self._resumed:
             self.batch.reset_into(self.rollout.step_buffers(self.rollout.num_steps - 1), seed=self.config.seed)
+        self._lengthy = self.hooks.lengthy()
         for hook in self.hooks.beginning():
             hook.begin(self)
         if not self._resumed:
@@ -139,7 +145,7 @@ class Loop:
         self.iteration += 1
         episodes = self.rollout.episodes
         metrics |= self.run.episodes(self.step, episodes.returns, episodes.lengths) or {}
-        if any(hook.is_due(self) for hook in self.hooks.lengthy()):
+        if self._evaluation_is_due() or any(hook.is_due(self) for hook in self._lengthy):
             self.last_metrics = self._unreported = metrics
             self.save()
         return metrics
@@ -152,8 +158,8 @@ class Loop:
             self.save()
 
     def _checkpoint_is_due(self) -> bool:
-        every, agent = self.config.checkpoint_every, self.agent
-        if isinstance(agent, OffPolicyAgent) and self.passed(steps_between_checkpoints(agent, self.config)):
+        every = self.config.checkpoint_every
+        if self._save_every is not None and self.passed(self._save_every):
             return True
         if not isinstance(every, Duration):
             return self.passed(every)
@@ -168,13 +174,20 @@ class Loop:
         return next((reason for reason in reasons if reason is not None), None)
 
     def _report(self, metrics: dict[str, float]) -> None:
-        """Callbacks add to the metrics of the iteration; then everything is written down."""
+        """Callbacks and an evaluation add to the metrics of the iteration; then everything is written down."""
         self.last_metrics = dict(metrics)
         for callback in self.hooks.callbacks:
             self.last_metrics |= callback.after_iteration(self) or {}
+        if self.evaluate is not None and self._evaluation_is_due():
+            self.last_metrics |= self.evaluate(self)
         self._unlogged |= self.last_metrics
-        if self.passed(self.config.log_every) or self.step >= self.config.total_steps or EVALUATED in self.last_metrics:
+        if self.passed(self._log_every) or self.step >= self.config.total_steps or EVALUATED in self.last_metrics:
             self._log()
+
+    def _evaluation_is_due(self) -> bool:
+        every = self.config.eval_every
+        at_the_end = self.step >= self.config.total_steps
+        return self.evaluate is not None and (at_the_end or (every > 0 and self.passed(every)))
 
     def _log(self) -> None:
         """A row of what was learned since the last one, the latest of each number."""

@@ -15,8 +15,9 @@ What a phase does not mention stays as it was. The last phase may be endless; af
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 import torch
@@ -54,13 +55,21 @@ class Phase:
     def ends(self) -> bool:
         return self.steps is not None or self.episodes is not None or bool(self.until)
 
+    @property
+    def values(self) -> dict[str, object]:
+        """The parameters as a kernel takes them."""
+        return {name: Range(value) if isinstance(value, str) else value for name, value in self.params.items()}
+
 
 @runtime_checkable
 class TakesOpponents(Protocol):
     """A hook that decides who plays against the learner."""
 
+    def check(self, words: tuple[str, ...]) -> None:
+        """`ConfigError` unless these can play, as `--opponents` has them."""
+
     def oppose(self, words: tuple[str, ...]) -> None:
-        """From now on these, as `--opponents` has them."""
+        """From now on these."""
 
 
 def read_phases(tables: tuple[Values, ...]) -> list[Phase]:
@@ -77,9 +86,14 @@ def read_phases(tables: tuple[Values, ...]) -> list[Phase]:
         errors += [f"{at}.{problem}" for problem in _problems(phase)]
         if not phase.ends and k + 1 < len(tables):
             errors.append(f"{at} ({phase.name}) can never end: give it steps, episodes or until")
+    _refuse(errors)
+    return phases
+
+
+def _refuse(errors: list[str]) -> None:
+    """`ConfigError` that lists all errors, if there are any."""
     if errors:
         raise ConfigError(f"The phases have {len(errors)} error(s): {'; '.join(errors)}.")
-    return phases
 
 
 def _problems(phase: Phase) -> list[str]:
@@ -118,13 +132,30 @@ class Phases:
                 raise ConfigError(f"phases[{k}] names opponents, but nobody plays against the learner: --seats versus.")
 
     def begin(self, loop: Loop) -> None:
-        """A resumed run is put back into its phase."""
+        """A resumed run is put back into its phase. What any phase wants must be possible here."""
         self._batch = loop.batch.pattern
+        _refuse([f"phases[{k}].{problem}" for k in range(len(self.phases)) for problem in self._impossible(k, loop)])
         if self._resumed:
             for phase in self.phases[: self._index + 1]:  # what later phases do not mention is as earlier ones left it
                 self._settle(loop, phase)
             if self._drawn:  # the lanes' own parameters, which could not be restored before there was room for them
                 _kernel_lanes(loop.batch.pattern).params.set_state(self._drawn)
+
+    def _impossible(self, k: int, loop: Loop) -> Iterator[str]:
+        """What these lanes, opponents and this agent cannot do of what phase `k` wants."""
+        phase, agent = self.phases[k], cast(Any, loop.agent)
+        for name in phase.algo.keys() - {f.name for f in fields(agent.config)}:
+            yield f"algo.{name} is nothing that {agent.config.name} has"
+        try:
+            if phase.params:
+                _kernel_lanes(loop.batch.pattern).params.checked(phase.values)
+        except ShoalError as error:
+            yield f"params: {str(error).rstrip('.')}"
+        try:
+            if phase.opponents and self._league is not None:
+                self._league.check(phase.opponents)
+        except ShoalError as error:
+            yield f"opponents: {str(error).rstrip('.')}"
 
     def advance(self, loop: Loop) -> str | None:
         """The name of the phase that begins now."""
@@ -179,18 +210,13 @@ class Phases:
     def _settle(self, loop: Loop, phase: Phase) -> None:
         """Bring lanes, opponents, shaping and agent to what the phase wants."""
         if phase.params:
-            values = {name: Range(v) if isinstance(v, str) else v for name, v in phase.params.items()}
-            _kernel_lanes(loop.batch.pattern).set_params(**values)
+            _kernel_lanes(loop.batch.pattern).set_params(**phase.values)
         if phase.opponents and self._league is not None:
             self._league.oppose(phase.opponents)
         if phase.shape and self._shaping is not None:
             self._shaping.use(phase.shape)
         if phase.algo:
             agent: Any = loop.agent
-            known = {f.name for f in fields(agent.config)}
-            for name in phase.algo:
-                if name not in known:
-                    raise ConfigError(f"The phase {phase.name!r} sets algo.{name}, which {agent.config.name} lacks.")
             agent.config = replace(agent.config, **phase.algo)
 
     # ------------------------------------------------------------------ persistence

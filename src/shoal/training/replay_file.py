@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 
-from shoal.agents.agent import Agent
 from shoal.agents.offpolicy import OffPolicyAgent
 from shoal.errors import RunError
 from shoal.training.config import TrainConfig
@@ -40,10 +39,8 @@ def steps_between_checkpoints(agent: OffPolicyAgent, config: TrainConfig) -> int
     return asked if agent.frames is None else min(asked, max(1, agent.config.replay_capacity // SHARE))
 
 
-def keep_replay_in(run: Path, agent: Agent, config: TrainConfig, resumed: bool) -> None:
-    """Put the replay memory of `agent`, if it has one, into the run folder."""
-    if not isinstance(agent, OffPolicyAgent):
-        return
+def keep_replay_in(run: Path, agent: OffPolicyAgent, config: TrainConfig, resumed: bool) -> None:
+    """Put the replay memory of `agent` into the run folder."""
     spare = spare_places(agent, config)
     folder = run / FOLDER
     if not resumed:

@@ -19,6 +19,7 @@ import json
 import os
 import platform
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -290,6 +291,14 @@ def lock_folder(path: Path) -> Any:
         file.close()
         raise RunError(f"{path} is being written by another process. Wait for it to end, or stop it.")
     return file
+
+
+def command_line(world: str) -> str:
+    """For command.txt: what was typed (`shoal ...` or `python -m shoal ...`), or the call in Python."""
+    program = Path(sys.argv[0]) if sys.argv else Path()
+    if program.name == "shoal" or program.parts[-2:] == ("shoal", "__main__.py"):
+        return shlex.join(["shoal", *sys.argv[1:]])
+    return f"shoal.train({world!r}, ...)"
 
 
 PACKAGES = ("shoal", "numpy", "numba", "torch", "gymnasium")

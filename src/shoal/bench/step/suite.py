@@ -8,7 +8,7 @@ from typing import Annotated
 
 from shoal.bench.chart import write_bars
 from shoal.bench.contender import Contender, Work
-from shoal.bench.report import measure
+from shoal.bench.report import Interleaved, measure
 from shoal.errors import ConfigError, unknown_name
 from shoal.options import Flag
 from shoal.registry import find_world, world_names
@@ -22,7 +22,7 @@ _MIXTURES = {"cage2": {"red": "bline,meander"}}  # worlds that can be played in 
 
 
 @dataclass(frozen=True)
-class StepArgs:
+class StepArgs(Interleaved):
     """Measure environment steps per second: Shoal and every peer installed, one thread each, interleaved in one run.
 
     CartPole also runs Gymnasium's Python environment on worker processes, LunarLander, and a sweep over lanes. `boards`
@@ -33,14 +33,10 @@ class StepArgs:
     """A world of `shoal envs`, or `boards`."""
     num_envs: str = "1,8,64,1024,8192"
     """Numbers of lanes, separated by commas."""
-    out: Path | None = None
-    """Write the rows here as JSON."""
     chart: Path | None = None
     """Draw the rates at the largest number of lanes as an SVG."""
     rounds: int = 7
-    """Interleaved rounds, of which the median is reported."""
     seconds: float = 0.15
-    """Duration of one measurement."""
     only: str = ""
     """Measure only works whose name contains this: e.g. "workers", "scaling"."""
     python: tuple[str, ...] = ()
@@ -76,7 +72,7 @@ def run(args: StepArgs) -> int:
     works = [work for work in every if args.only in work.name]
     if not works:
         raise ConfigError(f"No work of {args.world} has {args.only!r} in its name.")
-    result = measure("step", works, rounds=args.rounds, seconds=args.seconds, pythons=args.pythons, out=args.out)
+    result = measure("step", works, args, args.pythons)
     if args.chart is not None:
         shown = works[0].name
         title = f"{shown}, {max(args.lanes):,} lanes, one thread: environment steps per CPU-second"
@@ -89,13 +85,8 @@ def run_short(pythons: dict[str, str]) -> None:
     """What `shoal bench` shows without being asked for more: under a minute."""
     fast = (*_fast("cartpole"), *_arrays("CartPole-v1"))
     works = [Work("cartpole", lanes, fast) for lanes in (1, 1024, 8192)]
-    measure(
-        "step",
-        [*works, python_env_work("CartPole-v1", 64, processes_each=False)],
-        rounds=5,
-        seconds=0.1,
-        pythons=pythons,
-    )
+    works.append(python_env_work("CartPole-v1", 64, processes_each=False))
+    measure("step", works, Interleaved(rounds=5, seconds=0.1), pythons)
 
 
 # ---------------------------------------------------------------------- who takes part in what

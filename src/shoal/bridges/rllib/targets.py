@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from ray.rllib.env.single_agent_episode import SingleAgentEpisode
 
-from shoal.agents.advantage import gae
+from shoal.agents.rollout import gae
 from shoal.bridges.rllib.envs import CUT
 from shoal.bridges.rllib.lanes import Cut
 from shoal.trees import Tree, concatenate_trees, index_tree, map_tree

@@ -83,7 +83,8 @@ function frame(card, block, [x0, x1], [y0, y1], height) {
     svg.append(svgNode("line", { class: "grid", x1: left, x2: width - right, y1: Y(v), y2: Y(v) }));
     svg.append(svgNode("text", { x: left - 7, y: Y(v) + 4, "text-anchor": "end" }, block.percent ? pretty(v * 100) + "%" : pretty(v)));
   }
-  for (const v of ticks(x0, x1, Math.max(2, Math.min(6, width / 110)))) svg.append(svgNode("text", { x: X(v), y: height - 6, "text-anchor": "middle" }, pretty(v)));
+  const below = block.names ? block.names.map((_, k) => k) : ticks(x0, x1, Math.max(2, Math.min(6, width / 110)));
+  for (const v of below) svg.append(svgNode("text", { x: X(v), y: height - 6, "text-anchor": "middle" }, block.names ? block.names[v] : pretty(block.log ? 10 ** v : v)));
   svg.append(svgNode("line", { class: "axis", x1: left, x2: width - right, y1: height - bottom, y2: height - bottom }));
   return { svg, X, Y, width, left, right, top, bottom, invert: (px) => x0 + ((px - left) / (width - left - right)) * (x1 - x0) };
 }
@@ -148,9 +149,10 @@ Shoal.blocks.lines = (block, card) => {
   if (named.length > 1) card.append(legend(named.map((s) => s.name), (i) => color(named[i].color ?? block.series.indexOf(named[i]))));
 };
 
-/** A dot for every pair of numbers. */
+/** A dot for every pair of numbers. What lies below is a number, its logarithm (`log`), or one of `names`. */
 Shoal.blocks.dots = (block, card) => {
-  const height = block.height || 210, plot = frame(card, block, extent([block.xs]), extent([block.ys]), height);
+  const height = block.height || 210, below = block.names ? [-0.5, block.names.length - 0.5] : extent([block.xs]);
+  const plot = frame(card, block, below, extent([block.ys]), height);
   block.xs.forEach((x, i) => block.ys[i] !== null && plot.svg.append(svgNode("circle", { cx: plot.X(x), cy: plot.Y(block.ys[i]), r: 3.2, fill: color(0), opacity: 0.6 })));
   card.append(plot.svg, el("div", { className: "legend" }, block.x || ""));
 };
