@@ -10,8 +10,9 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TextIO
 
 try:
     import fcntl
@@ -55,6 +56,15 @@ def out_of_reach() -> dict[str, Any]:
     if sys.platform == "win32":
         return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
     return {"start_new_session": True}
+
+
+def silence(*streams: TextIO) -> None:
+    """What is written to these from now on goes nowhere: nobody is there to read it."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in streams:
+        with suppress(OSError, ValueError):  # not a file, or closed
+            os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 def move_if_absent(source: Path, target: Path) -> None:

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Mapping
 
 from shoal.garbage import collect_rarely
+from shoal.platform import silence
 
 VERBS = {
     "envs": ("shoal.cli.envs", "list the worlds that can be named here"),
@@ -62,7 +63,16 @@ def table_of(rows: Mapping[str, str], prog: str = "shoal") -> str:
 def main(argv: list[str] | None = None) -> int:
     """Entry point of the command line; returns the exit code."""
     collect_rarely()
-    argv = sys.argv[1:] if argv is None else argv
+    try:
+        code = _main(sys.argv[1:] if argv is None else argv)
+        sys.stdout.flush()
+    except BrokenPipeError:  # `| head` has read enough
+        silence(sys.stdout)
+        return 141  # as of a program that SIGPIPE ends
+    return code
+
+
+def _main(argv: list[str]) -> int:
     if not argv or argv[0] in ("-h", "--help", "help"):
         print(usage())
         return 0

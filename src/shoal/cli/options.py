@@ -56,19 +56,22 @@ class Flags:
     def add(
         self,
         options: type,
-        title: str = "options",
+        title: str | None = None,
         table: str = "",
         prefix: str = "",
         shown: object = None,
     ) -> None:
         """A flag for every field of `options`, under `title` in the help; its values go into `table` of the result.
 
+        Without a title they stand beside `--help`.
+
         `shown` is an instance whose values the help shows as defaults in place of the dataclass's own. A name that is
         taken is reached as `--{table}.{name}`.
         """
         if options is OpenOptions or not dataclasses.is_dataclass(options):
             return
-        group, hints, docs = self._parser.add_argument_group(title), hints_of(options), docs_of(options)
+        group = self._parser if title is None else self._parser.add_argument_group(title)
+        hints, docs = hints_of(options), docs_of(options)
         own = {f.name: default_of(f) for f in dataclasses.fields(options)}
         for name, hint in hints.items():
             flag, text = flag_of(hint), docs.get(name, "")
@@ -81,7 +84,8 @@ class Flags:
             if flag.positional:
                 metavar = flag.metavar or name.upper()
                 self._positional.append((_Target(table, name, hint, metavar), "tuple" in str(hint)))
-                self._parser.words.append((metavar, text))
+                shown_as = metavar if own[name] is dataclasses.MISSING else f"[{metavar}]"
+                self._parser.words.append((shown_as, f"{metavar}: {text}"))
                 continue
             default = getattr(shown, name, own[name])
             if default is not dataclasses.MISSING and default not in (None, "", (), {}):
@@ -89,7 +93,15 @@ class Flags:
             self._targets[words] = self._targets[dest] = _Target(table, name, hint, words)
             self._add_flag(group, [words, *flag.aliases], dest, hint, text.replace("%", "%%"), flag.metavar)
 
-    def _add_flag(self, group: Any, words: list[str], dest: str, hint: object, text: str, metavar: str | None) -> None:
+    def _add_flag(
+        self,
+        group: argparse._ActionsContainer,
+        words: list[str],
+        dest: str,
+        hint: object,
+        text: str,
+        metavar: str | None,
+    ) -> None:
         spellings = [*words, *(word.replace("-", "_").replace("__", "--", 1) for word in words)]
         spellings = list(dict.fromkeys(spellings))
         # where one value will do in place of a list, one word is read
@@ -195,7 +207,7 @@ class _Parser(argparse.ArgumentParser):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(exit_on_error=False, **options)
-        self.words: list[tuple[str, str]] = []  # what is given without a flag: name and meaning
+        self.words: list[tuple[str, str]] = []  # what is given without a flag: in the usage, and explained
 
     def error(self, message: str) -> Any:
         raise ConfigError(f"{message[:1].upper()}{message[1:]}. `{self.prog} --help` explains it.")
@@ -206,8 +218,8 @@ class _Parser(argparse.ArgumentParser):
     def format_help(self) -> str:
         formatter = self._get_formatter()
         formatter.add_text(self.description)
-        for name, meaning in self.words:
-            formatter.add_text(f"{name}: {meaning}")
+        for _, meaning in self.words:
+            formatter.add_text(meaning)
         for group in self._action_groups:
             if group._group_actions:
                 formatter.start_section(group.title)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from rich.console import Console
 from rich.live import Live
 from rich.panel import Panel
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
 from shoal.training.display import LINE_SECONDS, PANEL_SECONDS, duration
+from shoal.training.interrupt import Output
 from shoal.training.metrics import EVALUATED, RETURN, Row
 
 STOPPING = "Every run finishes its iteration, then saves. Ctrl-C again stops at once."
@@ -24,7 +24,7 @@ class Progress:
 
     def __init__(self, title: str, names: Sequence[str], total_steps: int, quiet: bool = False) -> None:
         self.title, self.total_steps = title, total_steps
-        self.console = Console(quiet=quiet)
+        self.console = Output(quiet=quiet)
         self.rows: dict[str, Row] = {name: {"step": 0} for name in names}
         self.state: dict[str, str] = dict.fromkeys(names, "waiting")
         self._shown_at = 0.0

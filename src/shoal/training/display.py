@@ -16,6 +16,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from shoal.training.interrupt import Output
 from shoal.training.lab import Headline
 from shoal.training.metrics import EVALUATED, PHASES, RETURN, Row
 
@@ -26,7 +27,7 @@ PHASE_STYLES = ("blue", "cyan", "yellow", "magenta", "green", "bright_black")
 
 def make_display(title: str, total_steps: int, quiet: bool = False, headlines: Sequence[Headline] = ()) -> Display:
     """The panel if standard output is a terminal, else plain lines; nothing at all if `quiet`."""
-    console = Console(quiet=quiet)
+    console = Output(quiet=quiet)
     kind = PanelDisplay if console.is_terminal and not quiet else LineDisplay
     return kind(title, total_steps, console, headlines)
 

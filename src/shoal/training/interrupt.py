@@ -1,12 +1,18 @@
-"""Ctrl-C and SIGTERM: the first one ends what is under way in good order, the next one at once."""
+"""Ctrl-C, SIGTERM, a terminal that is closed and output that nobody reads: the first one ends what is under way in good
+order, the next one at once."""
 
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
+
+from rich.console import Console
+
+from shoal.platform import silence
 
 INTERRUPTED = "interrupted"
 """Why a run ended that somebody stopped."""
@@ -19,8 +25,12 @@ class Stopped(Exception):
 FINISHING = "Finishing this iteration, then saving. Ctrl-C again stops at once."
 
 
+HANGUP = getattr(signal, "SIGHUP", None)  # which Windows does not have
+SIGNALS = [number for number in (signal.SIGINT, signal.SIGTERM, HANGUP) if number is not None]
+
+
 class Interruptible:
-    """While entered, the first SIGINT or SIGTERM calls `stop()`; the next one interrupts at once.
+    """While entered, the first signal calls `stop()`; the next one interrupts at once.
 
     Outside the main thread, where Python delivers no signals, it does nothing.
     """
@@ -32,8 +42,9 @@ class Interruptible:
 
     def __enter__(self) -> Interruptible:
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                self._previous[number] = signal.signal(number, self._first)
+            for number in SIGNALS:
+                if signal.getsignal(number) != signal.SIG_IGN:  # as `nohup` ignores that the terminal is closed
+                    self._previous[number] = signal.signal(number, self._first)
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -43,6 +54,8 @@ class Interruptible:
     def _first(self, number: int, frame: FrameType | None) -> None:
         for each in self._previous:
             signal.signal(each, self._second)
+        if number == HANGUP:
+            silence(sys.stdout, sys.stderr)  # the terminal is gone, and writing to it would be an error
         self._say(FINISHING)
         self._stop()
 
@@ -50,3 +63,11 @@ class Interruptible:
         for each in self._previous:  # a third one need not wait for Python
             signal.signal(each, signal.SIG_DFL)
         raise KeyboardInterrupt
+
+
+class Output(Console):
+    """The terminal, or a pipe; when nobody reads it any more (`| head`), that is as good as Ctrl-C."""
+
+    def on_broken_pipe(self) -> None:
+        silence(sys.stdout)
+        signal.raise_signal(signal.SIGINT)
