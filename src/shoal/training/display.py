@@ -99,7 +99,7 @@ class LineDisplay(Display):
     def show(self, row: Row) -> None:
         parts = [f"step {row['step']:,}/{self.total_steps:,}", f"{row['time/fps']:,.0f} steps/s"]
         parts += [f"{label} {value}" for label, value in self.numbers(row)]
-        parts += [f"{key.removeprefix('train/')} {row[key]:.3g}" for key in losses(row)[:3]]
+        parts += [f"{name} {row[key]:.3g}" for name in HEALTH if row.get(key := f"train/{name}") is not None]
         parts += [f"left {duration(row['time/left'])}"] if "time/left" in row else []
         self.say("  ".join(parts))
 
@@ -125,6 +125,9 @@ class PanelDisplay(Display):
         super().close()
         self._live.stop()
 
+
+HEALTH = ("approx_kl", "explained_variance", "critic_loss", "q_mean")
+"""What tells on one line whether a learner is well: PPO's first two, the others of those with values of actions."""
 
 RETURNS = (
     ("return", RETURN),
