@@ -1,17 +1,19 @@
-"""GRU and LSTM cells over whole sequences in which episodes end, with their gradients written out.
+"""GRU and LSTM cells over whole sequences in which episodes end, with their gradients.
 
 What one step adds to the autograd tape costs more than the step itself. So the loop over time is one function with one
-gradient: everything that needs no state (the products with the inputs, the slopes of the gates, the gradients of the
-weights) is computed for all steps at once, and a step is the one product that remains and a few operations around it.
+gradient for a GRU: everything that needs no state (the products with the inputs, the slopes of the gates, the gradients
+of the weights) is computed for all steps at once, and a step is the one product that remains and a few operations.
 
-Where few steps end an episode, torch's own LSTM is faster still, and runs from one of them to the next.
+Torch's own LSTM is faster than such a loop, but knows no ends. An episode that begins within a sequence begins with a
+state of zeros, as a sequence of its own would; so it is made one, and all episodes run side by side from their first
+steps on.
 
-T steps, N sequences, H numbers of state. `carries` [T, N, 1] is 0 after a step that ended an episode, else 1.
+T steps, N sequences, F numbers of input, H numbers of state. `carries` [T, N, 1] is 0 after a step that ended an
+episode, else 1.
 """
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import torch
@@ -22,32 +24,68 @@ from torch.nn import functional as F
 
 def unroll(cell: nn.GRUCell | nn.LSTMCell, features: Tensor, state: Tensor, done: Tensor) -> Tensor:
     """Hidden states [T, N, H] of `cell` over features [T, N, F] from state [N, S], zeroed after steps in `done`."""
-    if isinstance(cell, nn.LSTMCell) and _STRETCH * int(done.any(1).sum()) <= len(done):
-        return _in_stretches(cell, features, state, done)
+    if isinstance(cell, nn.LSTMCell) and done[:-1].any():
+        return _side_by_side(cell, features, state, done)
+    if isinstance(cell, nn.LSTMCell):
+        return _layer(cell, features, _parts(state))[0]
     carries = (~done).unsqueeze(-1).to(features.dtype)
     gates = F.linear(features, cell.weight_ih, cell.bias_ih)
-    if isinstance(cell, nn.GRUCell):
-        return _UnrolledGRU.apply(gates, state, cell.weight_hh, cell.bias_hh, carries)
-    hidden, memory = state.chunk(2, -1)
-    return _UnrolledLSTM.apply(gates + cell.bias_hh, hidden, memory, cell.weight_hh, carries)
+    return _UnrolledGRU.apply(gates, state, cell.weight_hh, cell.bias_hh, carries)
 
 
-_STRETCH = 8
-"""Mean number of steps between two that end an episode from which torch's LSTM on stretches is the faster one."""
+def _parts(state: Tensor) -> list[Tensor]:
+    """Hidden state and memory, [1, N, H] each, as torch's LSTM takes them."""
+    return [part.unsqueeze(0).contiguous() for part in state.chunk(2, -1)]
 
 
-def _in_stretches(cell: nn.LSTMCell, features: Tensor, state: Tensor, done: Tensor) -> Tensor:
-    """As `unroll`, by torch's LSTM over stretches in which no episode ends before their last step."""
+def _layer(cell: nn.LSTMCell, features: Tensor, before: list[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+    """Torch's LSTM with the weights of `cell`: hidden states [T, N, H], then what it ends with."""
     weights = [cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh]
-    stops = sorted({*(done.any(1).nonzero()[:, 0] + 1).tolist(), len(done)})
-    before = [part.unsqueeze(0).contiguous() for part in state.chunk(2, -1)]
-    parts: list[Tensor] = []
-    for start, stop in pairwise([0, *stops]):
-        hidden, *after = torch.lstm(features[start:stop], before, weights, True, 1, 0.0, cell.training, False, False)
-        parts.append(hidden)
-        carries = (~done[stop - 1]).view(1, -1, 1)
-        before = [part * carries for part in after]
-    return torch.cat(parts)
+    return torch.lstm(features, before, weights, True, 1, 0.0, cell.training, False, False)
+
+
+def _side_by_side(cell: nn.LSTMCell, features: Tensor, state: Tensor, done: Tensor) -> Tensor:
+    """As `unroll`: the longest episode in the first row, and rows left out as episodes come to their ends."""
+    steps, count = done.shape
+    begins = torch.ones_like(done)
+    begins[1:] = done[:-1]
+    lane, begin = begins.t().nonzero(as_tuple=True)  # every episode, or part of one
+    is_last = torch.diff(lane, append=lane.new_full((1,), -1)) != 0
+    length, order = (torch.where(is_last, steps, begin.roll(-1)) - begin).sort(descending=True, stable=True)
+    lane, begin = lane[order], begin[order]
+    age = torch.arange(int(length[0]), device=done.device).unsqueeze(1)
+    runs = age < length
+    source = (begin + torch.minimum(age, length - 1)) * count + lane  # rows of features; behind an end, its last one
+    blocks = _blocks(runs.sum(1).tolist())
+    sources = torch.cat([source[start:stop, :rows].flatten() for start, stop, rows in blocks])
+    used = torch.cat([runs[start:stop, :rows].flatten() for start, stop, rows in blocks]).nonzero()[:, 0]
+    places = used.new_empty(steps * count)
+    places[sources[used]] = used
+    before = [part.index_select(1, lane) * (begin == 0).view(1, -1, 1) for part in _parts(state)]
+    laid = features.flatten(0, 1).index_select(0, sources)
+    hidden: list[Tensor] = []
+    for (start, stop, rows), part in zip(blocks, laid.split([(b - a) * n for a, b, n in blocks]), strict=True):
+        before = [each[:, :rows].contiguous() for each in before]
+        out, *before = _layer(cell, part.view(stop - start, rows, -1), before)
+        hidden.append(out.flatten(0, 1))
+    return torch.cat(hidden).index_select(0, places).view(steps, count, -1)
+
+
+_CALL, _MOST = 84, 2048
+"""A call of torch's LSTM costs as much as so many rows more in one of its steps; and above so many rows in all, what it
+keeps for the gradient no longer fits into the cache (128 numbers of state, two virtual cores of an AMD EPYC)."""
+
+
+def _blocks(running: list[int]) -> list[tuple[int, int, int]]:
+    """(first age, age behind the last, rows) of calls; `running` is how many episodes get as old as that, falling."""
+    blocks: list[tuple[int, int, int]] = []
+    start = wasted = 0
+    for age, count in enumerate(running):
+        wasted += running[start] - count
+        if wasted > _CALL or (age - start) * running[start] >= _MOST:
+            blocks.append((start, age, running[start]))
+            start, wasted = age, 0
+    return [*blocks, (start, len(running), running[start])]
 
 
 def _cuts(carries: Tensor) -> list[Tensor | None]:
@@ -104,54 +142,3 @@ class _UnrolledGRU(torch.autograd.Function):
         of_weight, of_bias = flat.t() @ before.flatten(0, 1), flat.sum(0)
         recalled[:, :, 2] = hidden * of_proposed
         return recalled.flatten(2), carried, of_weight, of_bias, None
-
-
-class _UnrolledLSTM(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, gates: Tensor, state: Tensor, memory: Tensor, weight: Tensor, carries: Tensor) -> Tensor:
-        (count, size), turned = state.shape, weight.t()
-        after, bent = gates.new_empty(2, len(gates), count, size)  # `bent` is tanh of the memory
-        squashed = gates.clone()  # input, forget, proposed, output; `gates` belongs to others
-        hidden_before, memory_before, cuts = [state], [memory], _cuts(carries)
-        admits, keeps, proposals, shows = squashed.chunk(4, -1)
-        rows = _by_step(squashed, squashed[..., : 2 * size], admits, keeps, proposals, shows, bent, after)
-        for t, (row, both, admit, keep, propose, show, bend, out) in enumerate(rows):
-            row.addmm_(hidden_before[t], turned)
-            both.sigmoid_()
-            propose.tanh_()
-            show.sigmoid_()
-            held = torch.mul(admit, propose).addcmul_(keep, memory_before[t])
-            torch.tanh(held, out=bend)
-            torch.mul(show, bend, out=out)
-            cut = cuts[t]
-            hidden_before.append(out if cut is None else out * cut)
-            memory_before.append(held if cut is None else held * cut)
-        befores = torch.stack(hidden_before[:-1]), torch.stack(memory_before[:-1])
-        ctx.save_for_backward(weight, *befores, squashed, bent, carries)
-        return after
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        weight, hidden_before, memory_before, squashed, bent, carries = ctx.saved_tensors
-        steps, count, size = bent.shape
-        admit, keep, propose, show = squashed.chunk(4, -1)
-        of_memory, of_show = show * (1 - bent**2), bent * show * (1 - show)
-        of_admit, of_keep = propose * admit * (1 - admit), memory_before * keep * (1 - keep)
-        slopes = torch.stack([of_admit, of_keep, admit * (1 - propose**2)], 2)
-        gates, cuts = torch.empty_like(squashed).view(steps, count, 4, size), _cuts(carries)
-        hidden_back, memory_back = torch.zeros_like(bent[0]), torch.zeros_like(bent[0])
-        rows = _by_step(grad, of_memory, slopes, of_show, keep, gates[:, :, :3], gates[:, :, 3], gates.flatten(2))
-        for t in reversed(range(steps)):
-            given, bend, slope, shown, kept, three, last, flat = rows[t]
-            cut = cuts[t]
-            if cut is not None:
-                hidden_back, memory_back = hidden_back * cut, memory_back * cut
-            hidden = given + hidden_back
-            memory = torch.addcmul(memory_back, hidden, bend)
-            torch.mul(memory.unsqueeze(1), slope, out=three)
-            torch.mul(hidden, shown, out=last)
-            memory_back = memory * kept
-            hidden_back = flat @ weight
-        flat = gates.view(steps * count, -1)
-        return gates.flatten(2), hidden_back, memory_back, flat.t() @ hidden_before.flatten(0, 1), None
