@@ -86,7 +86,7 @@ class PPOConfig:
     """Clip the change of the value estimate to this range; none leaves it free."""
     max_grad_norm: float = 0.5
     """Gradients longer than this are shortened to it."""
-    target_kl: float | None = None
+    target_kl: float | None = 0.02
     """Stop the epochs of an update once the policy has moved 1.5 times this far; none never stops early."""
     normalise_advantage: bool = True
     """Bring the advantages of a minibatch to zero mean and unit variance."""

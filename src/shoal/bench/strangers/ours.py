@@ -69,6 +69,7 @@ def _settings(task: Task) -> PPOConfig | SACConfig:
         gae_lambda=task.gae_lambda,
         clip=task.clip,
         entropy=task.entropy,
+        target_kl=None,
         normalise_obs=task.normalise,
         normalise_reward=task.normalise,
     )

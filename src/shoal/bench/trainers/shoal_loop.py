@@ -17,6 +17,8 @@ from shoal.training.loop import Loop
 FOREVER = 2**60
 WARMUP = 1_000
 PPO_SETTINGS = ("num_steps", "epochs", "minibatches", "lr", "gamma", "gae_lambda", "clip", "entropy")
+PLAIN_PPO = {"target_kl": None, "normalise_obs": False, "normalise_reward": False}
+"""What nobody else does in this comparison."""
 
 
 class Returns:
@@ -53,7 +55,7 @@ def start(work: Work, **settings: Any) -> Trainer:
     """A loop that pauses. `settings` are the agent's, besides those of the work."""
     algo, is_ppo = find_algo(work.algo), work.algo == "ppo"
     given = {name: getattr(work, name) for name in (PPO_SETTINGS if is_ppo else ("num_steps", "lr"))}
-    config = algo.config_class()(**given, **settings, **({} if is_ppo else {"warmup": WARMUP}))
+    config = algo.config_class()(**given, **settings, **(PLAIN_PPO if is_ppo else {"warmup": WARMUP}))
     world, options = ("cartpole", {}) if is_ppo else ("hockey", {"discrete": work.algo == "dddqn"})
     batch = make(world, num_envs=work.num_envs, **options)
     agent = algo.agent_class()(batch.single_observation_space, batch.single_action_space, config, seed=work.seed)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from shoal.training.lab import Lab, Preset
 from shoal.worlds.classic.lab.controllers import balance, policies_of, pump_elbow, rock, rock_continuous, swing_up
 
-_AS_IT_IS = {"entropy": 0.0, "normalise_obs": False, "normalise_reward": False}
+_AS_IT_IS = {"entropy": 0.0, "target_kl": None, "normalise_obs": False, "normalise_reward": False}
 CARTPOLE: Lab = Lab(
     presets={
         "ppo": Preset(

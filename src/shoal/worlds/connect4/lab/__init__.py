@@ -29,7 +29,7 @@ PRESETS = {
             "algo": {
                 "num_steps": 64, "minibatches": 8, "epochs": 2, "lr": 7e-4, "lr_final": 2e-5, "gae_lambda": 0.9,
                 "entropy": 0.01, "entropy_final": 0.002, "hidden": (256, 256), "activation": "relu",
-                "normalise_obs": False, "normalise_reward": False,
+                "target_kl": None, "normalise_obs": False, "normalise_reward": False,
             },
         },
     ),

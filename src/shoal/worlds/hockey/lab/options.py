@@ -38,7 +38,7 @@ _OFF_POLICY = {
 }  # fmt: skip
 _ON_POLICY = {
     "num_steps": 64, "epochs": 4, "minibatches": 4, "lr": 1e-3, "lr_final": 1e-4, "entropy": 0.0, "hidden": (128, 128),
-    "normalise_obs": True, "normalise_reward": True,
+    "target_kl": None, "normalise_obs": True, "normalise_reward": True,
 }  # fmt: skip
 _SMALL = {"num_envs": 64, "eval_every": 100_000, "eval_episodes": 200}
 _LARGE = {

@@ -17,6 +17,7 @@ _PPO = Preset(
             "lr": 2.5e-3,
             "lr_final": 0.0,
             "entropy": 0.01,
+            "target_kl": None,
             "normalise_obs": False,
             "normalise_reward": False,
             "hidden": (128, 128),

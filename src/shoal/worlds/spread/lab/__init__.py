@@ -16,7 +16,8 @@ PRESETS = {
             "extra": {"seats": "shared"},
             "algo": {
                 "num_steps": 25, "minibatches": 4, "epochs": 4, "lr": 1e-3, "lr_final": 1e-4, "gamma": 0.95,
-                "entropy": 0.0, "hidden": (128, 128), "normalise_obs": True, "normalise_reward": True,
+                "entropy": 0.0, "target_kl": None, "hidden": (128, 128),
+                "normalise_obs": True, "normalise_reward": True,
             },
         },
     ),
