@@ -78,7 +78,7 @@ class VersusBatch(OpposedBatch[Opponent]):
     def show_other(self) -> None:
         """From now on infos have `other`: obs, action, reward, next_obs, masks, and `valid` where a policy sat."""
         if self.lanes.num_seats != 2:
-            raise ConfigError(f"There is no one other player among {self.lanes.num_seats} seats.")
+            raise ConfigError(f"There is no single other player among {self.lanes.num_seats} seats.")
         self._shows_other = True
 
     def get_settings(self) -> tuple[list[Opponent], np.ndarray, bool]:

@@ -14,8 +14,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from shoal.games.lanes.draws import drawn
-from shoal.games.lanes.opposed import OpposedBatch
+from shoal.games.lanes.opposed import OpposedBatch, drawn
 from shoal.options import Values
 from shoal.seeding import Seeds
 from shoal.trees import Tree
