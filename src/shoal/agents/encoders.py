@@ -70,7 +70,7 @@ def encoder_for(
         network_for(space, config.network)
         return None
     if config.scale_obs:
-        raise ConfigError("scale_obs is for observations that are numbers alone, read by a standard network.")
+        raise ConfigError("scale_obs is for observations that are numbers only, read by a standard network.")
     if network is not None:
         return UserEncoder(network, space).to(device)
     with own_weights(generator):

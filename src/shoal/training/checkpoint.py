@@ -230,7 +230,7 @@ def _header(path: Path) -> Header:
     values = read_table(path / META)
     if values.get("format") not in (FORMAT, FORMAT_OF_OLD):
         kind = shortened(values.get("format"))
-        raise RunError(f"{path / META} is not of this version of Shoal: its format is {kind}, not {FORMAT!r}.")
+        raise RunError(f"{path / META} was not written by this version of Shoal: its format is {kind}, not {FORMAT!r}.")
     return read_record(path / META, Header, values)
 
 

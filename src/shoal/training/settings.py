@@ -165,7 +165,7 @@ def refuse_changes(folder: Path, saved: Mapping[str, Any], wanted: Mapping[str, 
     for name, old, new in differences(saved, wanted):
         if name not in MAY_CHANGE:
             raise ConfigError(
-                f"{folder} was started with {name}={old!r}, not {new!r}, and what is resumed goes on as it was. "
+                f"{folder} was started with {name}={old!r}, not {new!r}, and a resumed run continues as it was. "
                 f"Leave {name} out, or start anew with --config {folder / 'config.json'}."
             )
 

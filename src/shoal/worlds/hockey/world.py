@@ -138,7 +138,7 @@ WORLD = World(
     lab="shoal.worlds.hockey.lab:LAB",
     commands={
         "store": Command(
-            "keep the policy of a run among those that come with it", "shoal.worlds.hockey.lab.store:STORE"
+            "store the policy of a run among those that come with the world", "shoal.worlds.hockey.lab.store:STORE"
         )
     },
     parallel="shoal.worlds.hockey.lanes.parallel:parallel_env",
