@@ -46,8 +46,7 @@ from shoal.errors import ConfigError, StateError
 from shoal.platform import free_memory
 from shoal.seeding import Seed, Seeds, check_run_seed
 from shoal.trees import Tree, copy_tree, leaves
-from shoal.vector.seats import SeatSpace, common, seated
-from shoal.vector.spaces import empty_batch, num_actions
+from shoal.vector.spaces import SeatSpace, common, empty_batch, num_actions, seated
 
 Array = Any  # numpy.ndarray or torch.Tensor
 State = dict[str, np.ndarray]
