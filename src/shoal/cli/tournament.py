@@ -29,7 +29,7 @@ class TournamentCommand:
     games: int = 200
     """Games of every pair; both sides begin equally often."""
     seed: int = 0
-    """Which games."""
+    """Which games are played."""
     out: Annotated[str, Flag("FILE")] = "tournament.html"
     """The page with the win matrix and the ratings; the numbers are written beside it as JSON."""
 

@@ -84,7 +84,7 @@ def main(argv: list[str]) -> int:
 
 
 def read_command(kind: type[C], argv: list[str], prog: str) -> tuple[C, Values]:
-    """A command that takes the settings of a run beside its own flags, and those of them that were given."""
+    """A command that takes the settings of a run besides its own flags, and those of them that were given."""
     given = peek(argv, "--algo", "--preset", "--config", "--resume")
     world, base = _world_and_file(argv, given)
     algo = given.get("--algo") or base.get("algo", {}).get("name") or "ppo"

@@ -38,7 +38,7 @@ UNREPORTED = "unreported"
 """Under this name a checkpoint keeps what an iteration learned if its evaluation was still to come."""
 LINKS = ("latest", "best")
 KEEP = 3
-"""Checkpoints that a run keeps, beside the best one."""
+"""Checkpoints that a run keeps, besides the best one."""
 _NATIVE_KINDS = "biuf"  # what safetensors stores as it is; any other plain type goes as bytes beside its dtype
 
 

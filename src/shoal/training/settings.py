@@ -201,7 +201,7 @@ ARGUMENTS = (
     "config", "hooks", "network", "preset", "processes", "quiet", "resume", "run_name", "runs_dir", "seeds", "track",
     "trust",
 )  # fmt: skip
-"""What `shoal.train` takes beside settings."""
+"""What `shoal.train` takes besides settings."""
 
 
 def _agents_settings(algo: object) -> list[str]:
