@@ -36,6 +36,8 @@ def test_unknown_names_propose_the_nearest():
         shoal.make("cartpol", 2)
     with pytest.raises(UnknownName, match="Did you mean 'LunarLander-v3'"):
         shoal.make("LunarLander-v4", 2)
+    with pytest.raises(UnknownName, match="No option 'opponent' of connect4: it has none"):
+        shoal.make("connect4", 2, opponent="depth4")
     with pytest.raises(ConfigError, match=r"no module 'nowhere\.at_all'"):
         shoal.make("nowhere.at_all:Env", 2)
 

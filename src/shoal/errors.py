@@ -84,7 +84,8 @@ def unknown_name(kind: str, name: str, known: Iterable[str], listed_by: str, whe
     meant = _called(SYNONYMS.get(plain, plain), known) or (None if plain in SYNONYMS else nearest(name, known))
     hint = f" Did you mean {meant!r}?" if meant else ""
     shown = name if len(name) <= 100 else name[:100] + "…"
-    return UnknownName(f"No {kind} {shown!r}{where and ' ' + where}.{hint} {listed_by} lists all {len(known)}.")
+    unknown = f"No {kind} {shown!r}{where and ' ' + where}"
+    return UnknownName(f"{unknown}.{hint} {listed_by} lists all {len(known)}." if known else f"{unknown}: it has none.")
 
 
 def _called(wanted: str, known: list[str]) -> str | None:

@@ -310,7 +310,7 @@ def _fitted_to_one(value: Any, member: Any) -> Any:
 
 
 def _folded(choice: object) -> object:
-    """A word in any spelling is the same: cage2_2022 and CAGE2-2022."""
+    """A word in any spelling is the same: without_mask and WITHOUT-MASK."""
     return choice.lower().replace("_", "-") if isinstance(choice, str) else choice
 
 

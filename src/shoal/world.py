@@ -30,8 +30,8 @@ class BatchOptions:
     num_threads: int | Literal["auto"] | None = None
     """Threads that step the lanes; none leaves it to the world."""
     compiled: bool | Literal["auto"] | None = None
-    """Off runs a kernel as ordinary Python, for breakpoints; on compiles a gymnasium.Env as it is, auto where that is
-    proven. None compiles kernels alone."""
+    """Off runs a kernel as ordinary Python, for breakpoints; on compiles a gymnasium.Env as it is, auto only where that
+    is proven. None compiles kernels only."""
     checked: bool = False
     """Test every index, division and store of a kernel; a fault names line, lane, step and numbers."""
     lanes: Mapping[str, object] | None = None

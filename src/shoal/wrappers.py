@@ -21,7 +21,7 @@ class Wrappers:
     clip_reward: float = 0.0
     """Limit rewards to plus and minus this; 0 leaves them as they are."""
     grey: bool = False
-    """Colour images as grey ones."""
+    """Turn colour images grey."""
     resize: int = 0
     """Side in pixels to which images are made smaller or larger; 0 leaves them as they are."""
     frame_stack: int = 1

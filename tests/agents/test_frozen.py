@@ -135,7 +135,7 @@ def test_images_are_stored_and_seen_alike_alone_and_among_others(tmp_path):
         ({"low": "black"}, "lowest pixel is not a number"),
         ({"steps": [["blur"]]}, r"there is no step \['blur'\]"),
         ({"steps": [["conv", 0, 1], ["conv", 1, 1]]}, "does not fit what comes before"),
-        ({"steps": [["conv", 1, 1]]}, "not as many convolutions as steps"),
+        ({"steps": [["conv", 1, 1]]}, "not have as many convolutions as steps"),
         ({"steps": [["conv", 1, 1], ["conv", 1, 1], ["add"]]}, "another shape"),
         ({"steps": [["conv", 1, 1], ["conv", 1, 1]]}, "last layer does not fit"),
     ],

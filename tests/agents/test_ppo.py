@@ -13,9 +13,9 @@ from shoal.agents.config import PPOConfig
 from shoal.agents.ppo import PPO
 from shoal.agents.rollout import Rollout
 from shoal.errors import ConfigError, LaneFault
-from shoal.training.clock import Clock
 from shoal.training.collect import collect
 from shoal.training.hooks import Hooks
+from shoal.training.loop import Clock
 from tests.agents import reference
 from tests.toy import Walk
 
@@ -247,7 +247,7 @@ def test_bad_input_is_one_sentence():
         PPOConfig(memory="gru", minibatches=4).check_batch(6)
     with pytest.raises(ConfigError, match=r"gamma must lie between 0 and 1, not 1\.5"):
         PPOConfig(gamma=1.5)
-    with pytest.raises(ConfigError, match=r"width in hidden must be a whole number from 1, not \(0,\)"):
+    with pytest.raises(ConfigError, match=r"width in hidden must be a whole number of at least 1, not \(0,\)"):
         PPO(box, gym.spaces.Discrete(2), PPOConfig(hidden=(0,)))
     with pytest.raises(ConfigError, match=r"hidden=\(8, 1000000000000\) makes 9,000,000,000,000 weights and needs"):
         PPO(box, gym.spaces.Discrete(2), PPOConfig(hidden=(8, 10**12)))

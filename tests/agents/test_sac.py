@@ -13,9 +13,9 @@ from shoal.agents.offpolicy import Mirror
 from shoal.agents.rollout import Rollout
 from shoal.agents.sac import SAC
 from shoal.errors import ConfigError
-from shoal.training.clock import Clock
 from shoal.training.collect import collect
 from shoal.training.hooks import Hooks
+from shoal.training.loop import Clock
 from tests.agents.offpolicy_reference import Net, sac_update
 from tests.toy import Walk
 

@@ -46,6 +46,6 @@ def test_an_unknown_task_is_refused():
 def test_another_file_is_not_taken_for_one_to_go_on_with(tmp_path):
     other = tmp_path / "other.json"
     other.write_text("[1, 2]")
-    with pytest.raises(ConfigError, match="no file of `shoal bench strangers`"):
+    with pytest.raises(ConfigError, match="not a file of `shoal bench strangers`"):
         run(StrangersArgs(other, tasks=("Hopper-v5 sac",), rounds=0))
     assert other.read_text() == "[1, 2]"

@@ -14,7 +14,7 @@ from shoal.errors import ConfigError
 from shoal.games.lanes.versus import VersusBatch
 from shoal.testing import BROKEN, check_batch
 from shoal.vector.kernel import KernelBatch
-from shoal.vector.seats import seated
+from shoal.vector.spaces import seated
 from shoal.worlds.connect4.lanes.board import CELLS, COLUMNS, ROWS
 from shoal.worlds.connect4.lanes.kernel import Connect4
 

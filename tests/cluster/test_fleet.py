@@ -15,8 +15,8 @@ from shoal.cluster.fleet import Fleet
 from shoal.cluster.start import start_local
 from shoal.errors import ConfigError, LaneFault, RunError
 from shoal.registry import as_world
-from shoal.training.clock import Clock
 from shoal.training.hooks import Hooks
+from shoal.training.loop import Clock
 from shoal.training.opening import make_agent
 from shoal.training.settings import resolve_config
 from shoal.trees import copy_tree, index_tree, named_leaves

@@ -92,7 +92,7 @@ def test_runs_of_different_length_are_compared_where_the_shorter_ends(tmp_path):
         (["a", "b/../a"], [], "a is named more than once, and nothing is better than itself"),
         (["a", "broken"], [], "experiment.json must list the seeds as whole numbers, not None"),
         (["a", "none"], [], "experiment.json must list the seeds as whole numbers, not []"),
-        (["a", "torn"], [], "failures.json names 'one', which is no seed"),
+        (["a", "torn"], [], "failures.json names 'one', which is not a seed"),
         (["a", "nowhere"], [], "There is no run or experiment 'nowhere'"),
         (["a", "empty"], [], "'empty' is neither a run nor an experiment"),
         (["a", "a/seed_0"], ["--until-sure"], "Name two folders that `shoal train --seeds` has made"),

@@ -108,7 +108,7 @@ def test_a_failed_seed_is_named_and_the_others_go_on(tmp_path, capsys):
     [
         ({"seeds": 0}, "The number of seeds must be from 1 to 10,000, not 0"),
         ({"seeds": [1, 1]}, "Seed 1 is named more than once"),
-        ({"seeds": 2, "seed": 3}, "seed=3 was given beside seeds"),
+        ({"seeds": 2, "seed": 3}, "seed=3 was given together with seeds"),
         ({"seeds": 2, "processes": 0}, "processes must be at least 1, not 0"),
         ({"processes": 2}, "processes=2 is for several seeds"),
         ({"seeds": 2, "network": nn.Identity()}, "network is an object of this process"),

@@ -17,9 +17,9 @@ from shoal.games.lanes.joint import JointBatch
 from shoal.games.lanes.rows import CentralRows, RoleRows, SeatRows
 from shoal.games.lanes.versus import VersusBatch
 from shoal.testing import BROKEN, check_batch
-from shoal.training.clock import Clock
 from shoal.training.collect import collect
 from shoal.training.hooks import Hooks
+from shoal.training.loop import Clock
 from shoal.vector.kernel import KernelBatch
 from shoal.worlds.connect4.lanes.kernel import Connect4
 from tests.games.test_training import rows

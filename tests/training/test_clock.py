@@ -4,7 +4,7 @@ import time
 
 from shoal.jit.cache import compiling
 from shoal.jit.entries import entry
-from shoal.training.clock import Clock
+from shoal.training.loop import Clock
 
 
 def test_compiling_is_not_counted_as_what_it_was_for(tmp_path, monkeypatch):

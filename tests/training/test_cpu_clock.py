@@ -5,7 +5,7 @@ from contextlib import closing
 
 import numpy as np
 
-from shoal.training.clock import CpuClock
+from shoal.training.loop import CpuClock
 from shoal.vector.serial import SerialBatch
 from shoal.vector.workers import WorkerBatch
 from tests.training.worlds import EnvWalk

@@ -62,8 +62,8 @@ class PPOConfig:
     epochs: int = 10
     """Passes over a rollout."""
     minibatches: int | None = None
-    """Parts of a rollout, each of which makes one gradient step per epoch; none takes parts of 64 steps, but not more
-    than 32 of them, or 8 with memory."""
+    """Parts of a rollout, each of which makes one gradient step per epoch; none makes parts of 64 steps, at most 32 of
+    them, or 8 with memory."""
     lr: float = 3e-4
     """Learning rate of Adam."""
     lr_final: float | None = None
@@ -295,7 +295,7 @@ def scheduled(start: float, end: float | None, progress: float) -> float:
 def check_hidden(hidden: Sequence[int], activation: str) -> None:
     """`ConfigError` for layers that cannot be built."""
     if any(not isinstance(width, Integral) or width < 1 for width in hidden):
-        raise ConfigError(f"Every width in hidden must be a whole number from 1, not {tuple(hidden)}.")
+        raise ConfigError(f"Every width in hidden must be a whole number of at least 1, not {tuple(hidden)}.")
     weights = max(hidden, default=0) + sum(a * b for a, b in pairwise(hidden))
     needed, room = weights * BYTES_PER_WEIGHT, total_memory()
     if room is not None and needed > room:

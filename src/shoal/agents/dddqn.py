@@ -17,12 +17,11 @@ from shoal.agents.adam import FlatAdam, flatten_parameters
 from shoal.agents.agent import Act, Mask
 from shoal.agents.config import DDDQNConfig, scheduled
 from shoal.agents.fast.dddqn import FastDDDQN
-from shoal.agents.networks import compile_network, mask_logits, mask_tensor
+from shoal.agents.networks import compile_network, mask_logits, mask_tensor, own_weights
 from shoal.agents.offpolicy import OffPolicyAgent, Seen, together
 from shoal.agents.rollout import Rollout
 from shoal.agents.share import draw_rows, forward_rows
 from shoal.agents.towers import Towers
-from shoal.agents.weights import own_weights
 from shoal.errors import ConfigError
 from shoal.trees import Tree
 

@@ -18,8 +18,7 @@ from torch.nn import functional as F
 from shoal.agents.checks import wrong_obs
 from shoal.agents.config import OffPolicyConfig, is_own
 from shoal.agents.images import Image, has_image, image_of
-from shoal.agents.networks import Encoder, FlattenObs, linear, mlp
-from shoal.agents.weights import own_weights
+from shoal.agents.networks import Encoder, FlattenObs, Head, PolicyOutput, linear, mlp, own_weights
 from shoal.errors import ConfigError
 from shoal.trees import Tree, at_path, map_tree
 from shoal.vector.spaces import empty_batch, leaf_spaces
@@ -70,7 +69,7 @@ def encoder_for(
         network_for(space, config.network)
         return None
     if config.scale_obs:
-        raise ConfigError("scale_obs is for observations that are numbers alone, read by a standard network.")
+        raise ConfigError("scale_obs is for observations that are numbers only, read by a standard network.")
     if network is not None:
         return UserEncoder(network, space).to(device)
     with own_weights(generator):
@@ -272,3 +271,19 @@ def shifted(pixels: Tensor, image: Image, pixels_away: int, generator: torch.Gen
     moved = planes.movedim(1, -1)[lanes, rows[:, :, None], columns[:, None, :]].movedim(-1, 1)
     back = sorted(range(len(image.order)), key=image.order.__getitem__)
     return moved.reshape(ordered.shape).permute(0, *(1 + axis for axis in back))
+
+
+class EncodedActorCritic(nn.Module):
+    """Policy and value as linear layers over the same features. The standard network for images."""
+
+    state_size = 0
+
+    def __init__(self, encoder: Encoder, head: Head) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.policy = PolicyOutput(encoder.size, head)
+        self.value = linear(encoder.size, 1, gain=1.0)
+
+    def forward(self, obs: Tree, state: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor | None]:
+        features = self.encoder(obs)
+        return self.policy(features), self.value(features).squeeze(-1), state

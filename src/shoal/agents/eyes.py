@@ -125,7 +125,7 @@ class Eye:
             if not isinstance(step, list) or not step or _LENGTHS.get(str(step[0])) != len(step):
                 raise ValueError(f"there is no step {shortened(step)}")
         if len(self.convs) != sum(step[0] == "conv" for step in self.steps):
-            raise ValueError("it has not as many convolutions as steps for them")
+            raise ValueError("it does not have as many convolutions as steps for them")
         if math.prod(self.through(len(self.steps))) != len(self.last[0]):
             raise ValueError("its last layer does not fit its convolutions")
 

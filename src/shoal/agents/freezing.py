@@ -11,12 +11,11 @@ from torch import Tensor, nn
 
 from shoal.agents.blocks import Layer
 from shoal.agents.dddqn import DDDQN
-from shoal.agents.encoders import ImageEncoder, MixedEncoder, Stage
+from shoal.agents.encoders import EncodedActorCritic, ImageEncoder, MixedEncoder, Stage
 from shoal.agents.eyes import Eye
 from shoal.agents.frozen import FrozenPolicy
 from shoal.agents.networks import (
     ActorCritic,
-    EncodedActorCritic,
     FlattenObs,
     GaussianHead,
     Head,

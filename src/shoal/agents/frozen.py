@@ -273,7 +273,7 @@ class FrozenPolicy:
             raise ValueError("what is noted about it is not a table")
         sizes = [value for value in (self.hold, self.num_actions) if value is not None]
         if any(not isinstance(size, int) or isinstance(size, bool) or size < 1 for size in sizes):
-            raise ValueError("hold and num_actions must be whole numbers from 1")
+            raise ValueError("hold and num_actions must be whole numbers of at least 1")
         if self.clip is not None and not isinstance(self.clip, np.ndarray) and not is_number(self.clip):
             raise ValueError(f"clip={shortened(self.clip)} is not a number")
         seeing = [layer for eye in self.eyes for layer in (*eye.convs, eye.last)]

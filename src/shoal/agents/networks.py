@@ -10,7 +10,8 @@ accepts.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Protocol
 
@@ -328,22 +329,22 @@ class ActorCritic(nn.Module):
         return self.policy(self.actor(features)), self.value(self.critic(features)).squeeze(-1), state
 
 
-class EncodedActorCritic(nn.Module):
-    """Policy and value as linear layers over the same features. The standard network for images."""
-
-    state_size = 0
-
-    def __init__(self, encoder: Encoder, head: Head) -> None:
-        super().__init__()
-        self.encoder = encoder
-        self.policy = PolicyOutput(encoder.size, head)
-        self.value = linear(encoder.size, 1, gain=1.0)
-
-    def forward(self, obs: Tree, state: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor | None]:
-        features = self.encoder(obs)
-        return self.policy(features), self.value(features).squeeze(-1), state
-
-
 def compile_network(network: nn.Module, device: torch.device) -> None:
     """Let `torch.compile` make machine code of a network in place, when it is first used; on a GPU with CUDA graphs."""
     network.compile(mode="reduce-overhead" if device.type == "cuda" else None)
+
+
+@contextmanager
+def own_weights(generator: torch.Generator) -> Iterator[None]:
+    """The first weights that are made here come from `generator`, and torch's own generator stays as it was.
+
+    They are made on one thread: orthogonal ones of 64 columns and more would differ with the number of threads.
+    """
+    threads = torch.get_num_threads()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(int(torch.randint(2**62, (), generator=generator)))
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(threads)

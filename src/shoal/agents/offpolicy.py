@@ -285,7 +285,8 @@ class OffPolicyAgent(ABC):
 
     def look(self, obs: Tree) -> Tree:
         """What `encode` takes of obs [N, *obs], on the device: numbers [N, D], or for an encoder all as it is."""
-        check_parts(obs, self.flatten.space)
+        if isinstance(self.flatten.space, gym.spaces.Dict | gym.spaces.Tuple):
+            check_parts(obs, self.flatten.space)
         if self.encoder is not None:
             return map_tree(partial(torch.as_tensor, device=self.device), obs)
         flat = self.flatten(map_tree(_to_cpu, obs))

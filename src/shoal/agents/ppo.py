@@ -20,21 +20,13 @@ from shoal.agents.adam import FlatAdam
 from shoal.agents.agent import Act, Mask
 from shoal.agents.checks import check_device, check_parts, raise_not_finite, take_over
 from shoal.agents.config import PPOConfig, scheduled
-from shoal.agents.encoders import make_encoder
+from shoal.agents.encoders import EncodedActorCritic, make_encoder
 from shoal.agents.fast.ppo import FastPPO, fast_ppo
-from shoal.agents.networks import (
-    ActorCritic,
-    EncodedActorCritic,
-    compile_network,
-    head_for,
-    mask_logits,
-    mask_tensor,
-)
+from shoal.agents.networks import ActorCritic, compile_network, head_for, mask_logits, mask_tensor, own_weights
 from shoal.agents.normalise import ObsNormaliser, RewardNormaliser
 from shoal.agents.recurrent import RecurrentActorCritic
 from shoal.agents.rollout import Rollout, gae
-from shoal.agents.share import Share, draw_rows, forward_rows
-from shoal.agents.weights import own_weights
+from shoal.agents.share import Share, forward_rows
 from shoal.trees import Tree, concatenate_trees, index_tree, map_tree
 
 
@@ -136,7 +128,8 @@ class PPO:
 
     def draw_noise(self, count: int) -> Tensor:
         """What the actions of `count` lanes are drawn with."""
-        return draw_rows(self.share, count, partial(self.head.draw_noise, generator=self.generator))
+        draw = partial(self.head.draw_noise, generator=self.generator)
+        return draw(count) if self.share is None else self.share.draw(count, draw)
 
     @torch.no_grad()
     def value_batch(self, obs: Tree, state: Tensor | None = None) -> Tensor:

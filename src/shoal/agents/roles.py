@@ -18,8 +18,7 @@ from shoal.agents.ppo import PPO
 from shoal.agents.rollout import Ended, Rollout
 from shoal.agents.share import Share
 from shoal.trees import Tree, index_tree, map_tree
-from shoal.vector.seats import own_part
-from shoal.vector.spaces import num_actions
+from shoal.vector.spaces import num_actions, own_part
 
 
 @dataclass(frozen=True, eq=False)

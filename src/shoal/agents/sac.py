@@ -16,13 +16,12 @@ from shoal.agents.adam import FlatAdam, flatten_parameters
 from shoal.agents.agent import Act, Mask
 from shoal.agents.config import SACConfig, scheduled
 from shoal.agents.fast.sac import FastSAC
-from shoal.agents.networks import compile_network, mask_tensor
+from shoal.agents.networks import compile_network, mask_tensor, own_weights
 from shoal.agents.offpolicy import OffPolicyAgent, Seen, together
 from shoal.agents.rollout import Rollout
 from shoal.agents.share import forward_rows
 from shoal.agents.soft_policies import ContinuousPolicy, policy_for
 from shoal.agents.towers import Towers
-from shoal.agents.weights import own_weights
 from shoal.trees import Tree
 
 

@@ -48,6 +48,11 @@ class Share:
             return tuple(None if output is None else output[mine] for output in outputs)
         return outputs[mine]
 
+    def draw(self, count: int, draw: Callable[[int], Tensor]) -> Tensor:
+        """Random numbers [count, ...] for its lanes: their rows of `draw(total)`."""
+        assert count == self.count
+        return draw(self.total)[self.lanes]
+
     def agreeing_with(self, act: Callable[[Share | None, Tree], tuple[Tensor, ...]], obs: Tree) -> Share:
         """This share with as few rows as give the numbers of one process, as far as `obs` [total, ...] show.
 
@@ -64,10 +69,7 @@ class Share:
 
 def draw_rows(share: Share | None, count: int, draw: Callable[[int], Tensor]) -> Tensor:
     """Random numbers [count, ...] from `draw(count)`; in a share they are its rows of what is drawn for all lanes."""
-    if share is None:
-        return draw(count)
-    assert count == share.count
-    return draw(share.total)[share.lanes]
+    return draw(count) if share is None else share.draw(count, draw)
 
 
 def forward_rows(share: Share | None, network: Callable[..., Any], *inputs: Tree) -> Any:

@@ -48,10 +48,10 @@ def start(training: Training, fast: bool) -> tuple[Callable[[], None], int]:
     """An iteration of collecting and learning, past the warm-up, and its environment steps."""
     import shoal
     from shoal.agents.rollout import Rollout
-    from shoal.training.clock import Clock
     from shoal.training.collect import collect
     from shoal.training.config import find_algo
     from shoal.training.hooks import Hooks
+    from shoal.training.loop import Clock
 
     algo = find_algo(training.algo)
     config = algo.config_class()(**training.settings, fast=fast)

@@ -209,8 +209,8 @@ def measure_training(preset: str, data: str) -> Values:
     from shoal.agents.ppo import PPO
     from shoal.agents.rollout import Rollout
     from shoal.registry import as_world
-    from shoal.training.clock import Clock
     from shoal.training.collect import collect
+    from shoal.training.loop import Clock
     from shoal.training.opening import make_agent, make_batch, make_hooks
     from shoal.training.settings import resolve_config
 

@@ -29,7 +29,7 @@ class Interleaved:
     rounds: int = 5
     """Interleaved rounds, of which the median is reported."""
     seconds: float = 0.5
-    """Of every contender in every round."""
+    """Seconds given to every contender in every round."""
     out: Path | None = None
     """Write the rows here as JSON."""
 

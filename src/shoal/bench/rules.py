@@ -61,9 +61,9 @@ class Cell:
         self.before = self.agent.num_env_steps, self.agent.num_updates
 
     def _iterate(self) -> None:
-        from shoal.training.clock import Clock
         from shoal.training.collect import collect
         from shoal.training.hooks import Hooks
+        from shoal.training.loop import Clock
 
         collect(self.batch, self.agent, self.rollout, Hooks(), Clock())
         self.agent.update(self.rollout)

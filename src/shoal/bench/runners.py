@@ -126,8 +126,8 @@ def _iterate(config: TrainConfig, iterations: int) -> list[Sample]:
     from shoal.agents.rollout import Rollout
     from shoal.cluster.fleet import COLUMNS, Fleet
     from shoal.registry import as_world
-    from shoal.training.clock import Clock
     from shoal.training.hooks import Hooks
+    from shoal.training.loop import Clock
     from shoal.training.opening import make_agent
     from shoal.trees import leaves
 

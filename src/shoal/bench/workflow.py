@@ -46,7 +46,7 @@ class WorkflowArgs:
 def run(args: WorkflowArgs) -> int:
     """The command."""
     if args.rounds < 1 or args.updates < 4:
-        raise ConfigError(f"--rounds {args.rounds} --updates {args.updates} measures nothing. The least is 1 and 4.")
+        raise ConfigError(f"--rounds {args.rounds} --updates {args.updates} measures nothing. Use at least 1 and 4.")
     rows = [*measure_training(args.rounds, args.updates, args.workflow), measure_compliance(args.workflow)]
     for row in rows:
         print(describe(row))

@@ -157,6 +157,6 @@ def check_spaces(batch: Batch) -> None:
     parts = list(obs.spaces.values()) if isinstance(obs, gym.spaces.Dict) else [obs]
     kinds = (gym.spaces.Box, gym.spaces.Discrete, gym.spaces.MultiDiscrete, gym.spaces.MultiBinary)
     if not all(isinstance(part, kinds) for part in parts):
-        raise ConfigError(f"Stable-Baselines3 takes no observations of {obs}: only flat spaces or a Dict of them.")
+        raise ConfigError(f"Stable-Baselines3 cannot handle observations of {obs}: only flat spaces or a Dict of them.")
     if not isinstance(action, kinds) or np.any(getattr(action, "start", 0)):
-        raise ConfigError(f"Stable-Baselines3 takes no actions of {action}: flat spaces, counted from 0.")
+        raise ConfigError(f"Stable-Baselines3 cannot handle actions of {action}: flat spaces, counted from 0.")

@@ -15,7 +15,7 @@ PROG = "shoal compare"
 
 @dataclass(frozen=True)
 class CompareCommand:
-    """Hold runs and experiments against each other at equal steps: difference, interval, verdict, and a page.
+    """Compare runs and experiments at equal steps: difference, interval, verdict, and a page.
 
     Also takes what other libraries leave behind: monitor.csv of Stable-Baselines3, and TensorBoard files of CleanRL,
     RLlib and others; a folder of such folders counts as one method with several seeds.
@@ -28,13 +28,13 @@ class CompareCommand:
     out: Annotated[str | None, Flag("FILE")] = None
     """Where the page is written, instead of compare__A__B.html."""
     until_sure: bool = False
-    """Train more seeds of two experiments in turn until one is better, they are equal, or the budget is spent."""
+    """Train more seeds of two experiments in turn until one is better, they are equal, or the budget runs out."""
     max_seeds: int = 32
-    """Seeds of each after which that ends."""
+    """Seeds of each, at most."""
     margin: float | None = None
     """Differences smaller than this count as equal."""
     processes: int | None = None
-    """Runs that are trained at once; as many as there are processors if not given."""
+    """Runs to train at once; by default as many as there are processors."""
 
 
 def main(argv: list[str]) -> int:

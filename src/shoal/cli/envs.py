@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EnvsArgs:
-    """List the worlds that come with Shoal or are installed beside it, and Gymnasium's environments.
+    """List the worlds that come with Shoal or are installed alongside it, and Gymnasium's environments.
 
     Any Gymnasium id and any "package.module:Class" can be trained.
     """
@@ -37,7 +37,7 @@ def main(argv: list[str]) -> int:
     if args.all or args.text is not None:
         rows += [row for row in _gymnasium_rows(args.text) if _fits(row, args.text)]
     if not rows:
-        raise ConfigError(f"No world or environment has {args.text!r} in it. `shoal envs --all` lists them all.")
+        raise ConfigError(f"No world or environment has {args.text!r} in its name. `shoal envs --all` lists them all.")
     console = Console()
     console.print(_table(rows))
     hint = "shoal.make(NAME, num_envs=1024) makes a batch; so does any Gymnasium id or package.module:Class."

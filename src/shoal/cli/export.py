@@ -11,7 +11,7 @@ from shoal.options import Flag
 
 @dataclass(frozen=True)
 class ExportCommand:
-    """Write a run's policy as a file that other programs can use. Its best actions, normalisation included."""
+    """Write a run's policy as a file for other programs: its best actions, normalisation included."""
 
     run: Annotated[str, Flag("RUN", positional=True)]
     """The run folder, or a checkpoint in it."""

@@ -10,7 +10,6 @@ import argparse
 import dataclasses
 import inspect
 import json
-import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -263,10 +262,6 @@ class _Help(argparse.RawDescriptionHelpFormatter):
         return f"{action.option_strings[0]} {action.metavar}"
 
 
-def _is(kind: type, hint: object) -> bool:
-    return describe(hint) == describe(kind)
-
-
 def _is_switch(hint: object) -> bool:
     """Whether a flag may stand alone: true or false, and perhaps words besides."""
     return describe(hint).startswith(describe(bool)) and "list" not in describe(hint)
@@ -305,8 +300,3 @@ def _is_number(word: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def print_error(error: BaseException) -> None:
-    """One sentence, where errors go."""
-    print(f"shoal: {error}", file=sys.stderr)

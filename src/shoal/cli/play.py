@@ -28,8 +28,8 @@ class PlayCommand(WhoPlays):
     vs: Annotated[str | None, Flag("NAME")] = None
     """In a world for two: who plays the other side, e.g. `shoal play connect4 --vs depth4`."""
     keyboard: bool | None = None
-    """Play yourself, with keyboard or mouse, in a page on this machine; for worlds that can be played by hand. Where a
-    world is made for that, it is what happens unless a run, a policy or a video is named."""
+    """Play yourself, with keyboard or mouse, in a page on this machine; for worlds that can be played by hand. In
+    worlds made for that, it is the default unless a run, a policy or a video is named."""
     video: Annotated[str | None, Flag("FILE")] = None
     """Write an .mp4 or .gif instead of a page."""
     num_envs: int = 4

@@ -30,7 +30,7 @@ class WhoPlays:
     policy: Annotated[str | None, Flag("NAME")] = None
     """Which policy of the world plays, e.g. `shoal eval cartpole --policy random`."""
     seed: int = 0
-    """Which episodes: seeds of evaluation never meet those of training."""
+    """Which episodes to play; they never coincide with those of training."""
     deterministic: bool = True
     """Take the likeliest action instead of drawing one."""
     checkpoint: str = "latest"

@@ -25,7 +25,7 @@ class PortArgs:
     tolerance: float = 0.0
     """Relative difference of floats that is accepted, beyond the last digits that depend on the machine."""
     steps: int | None = None
-    """Compare over at least so many steps of all lanes together; by default 6,400, or what 12 seconds allow."""
+    """Compare over at least this many steps of all lanes together; by default 6,400, or what 12 seconds allow."""
     json: bool = False
     """Print a JSON object instead of sentences."""
 

@@ -29,7 +29,7 @@ class TournamentCommand:
     games: int = 200
     """Games of every pair; both sides begin equally often."""
     seed: int = 0
-    """Which games."""
+    """Which games are played."""
     out: Annotated[str, Flag("FILE")] = "tournament.html"
     """The page with the win matrix and the ratings; the numbers are written beside it as JSON."""
 
@@ -41,7 +41,7 @@ def main(argv: list[str]) -> int:
     world, tournament = find_tournament(command.world, command.entrants)
     names = [tournament.name_of(name) for name in command.entrants]
     if len(set(names)) < len(names):
-        raise ConfigError(f"Somebody takes part twice among {', '.join(names)}. Name everybody once.")
+        raise ConfigError(f"A player is named twice among {', '.join(names)}. Name each one once.")
     entrants = {name: tournament.find_entrant(entrant) for name, entrant in zip(names, command.entrants, strict=True)}
     result = tournament.play(entrants, command.games, command.seed)
     print(as_text(result))

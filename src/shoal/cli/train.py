@@ -40,17 +40,17 @@ class TrainCommand:
     """A world (`shoal envs` lists them); any Gymnasium id, e.g. LunarLander-v3, ALE/Pong-v5 or package:MyEnv-v0; or
     your own environment as package.module:Class."""
     algo: Annotated[str | None, Flag("|".join(ALGOS))] = None
-    """Which agent learns; ppo if nobody is named."""
+    """Which agent learns; ppo if none is named."""
     preset: Annotated[str | None, Flag("NAME")] = None
     """One of the world's named sets of settings, instead of the one for the agent."""
     config: Annotated[str | None, Flag("FILE")] = None
     """Settings from a JSON or TOML file, e.g. config.json of another run."""
     seeds: Annotated[int | str | None, Flag("N|LIST")] = None
-    """Train a run for each of several seeds, as one experiment: 8 is 0 to 7, or a list as 3,5,9."""
+    """Train a run for each of several seeds, as one experiment: 8 is 0 to 7, or a list such as 3,5,9."""
     processes: int | None = None
-    """Runs of an experiment that are trained at once; as many as there are processors if not given."""
+    """Runs of an experiment to train at once; by default as many as there are processors."""
     resume: Annotated[str | None, Flag("RUN")] = None
-    """Go on with a run exactly where its last checkpoint left it, or with an experiment."""
+    """Continue a run exactly where its last checkpoint left it, or an experiment."""
     trust: bool = False
     """Resume somebody else's run although it holds a pickle or names code to import; see docs/security.md."""
     runs_dir: Annotated[str, Flag("DIR", aliases=("--save-dir",))] = "runs"
@@ -84,7 +84,7 @@ def main(argv: list[str]) -> int:
 
 
 def read_command(kind: type[C], argv: list[str], prog: str) -> tuple[C, Values]:
-    """A command that takes the settings of a run beside its own flags, and those of them that were given."""
+    """A command that takes the settings of a run besides its own flags, and those of them that were given."""
     given = peek(argv, "--algo", "--preset", "--config", "--resume")
     world, base = _world_and_file(argv, given)
     algo = given.get("--algo") or base.get("algo", {}).get("name") or "ppo"

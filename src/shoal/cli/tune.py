@@ -24,10 +24,11 @@ class TuneCommand:
     """A world (`shoal envs` lists them); any Gymnasium id, e.g. LunarLander-v3, ALE/Pong-v5 or package:MyEnv-v0; or
     your own environment as package.module:Class."""
     tune: Annotated[tuple[str, ...], Flag("NAME=VALUES")] = ()
-    """What is searched: algo.lr=1e-4..1e-2:log, algo.num_steps=32,64,128. May be given several times; without it, what
+    """What to search over: algo.lr=1e-4..1e-2:log, algo.num_steps=32,64,128. May be given several times; without it,
+    what
     the world or the agent proposes."""
     budget: Annotated[str | None, Flag("TIME")] = None
-    """How long is searched, by the clock: 90s, 30m, 2h. (default: 30m)"""
+    """How long to search, by the clock: 90s, 30m, 2h. (default: 30m)"""
     trials: int | None = None
     """At most this many trials."""
     seeds: int = 3
@@ -35,17 +36,17 @@ class TuneCommand:
     run_time: Annotated[str | None, Flag("TIME")] = None
     """Compare trials at equal training time instead of equal steps: what each reaches in 60s."""
     processes: int | None = None
-    """Runs that are trained at once; as many as there are processors if not given."""
+    """Runs to train at once; by default as many as there are processors."""
     algo: Annotated[str | None, Flag("|".join(ALGOS))] = None
-    """Which agent learns; ppo if nobody is named."""
+    """Which agent learns; ppo if none is named."""
     preset: Annotated[str | None, Flag("NAME")] = None
     """One of the world's named sets of settings, instead of the one for the agent."""
     config: Annotated[str | None, Flag("FILE")] = None
     """Settings from a JSON or TOML file, e.g. config.json of another run."""
     resume: Annotated[str | None, Flag("DIR")] = None
-    """Go on with a search; --budget is then that of all of it."""
+    """Continue a search; --budget then covers all of it, what is done included."""
     trust: bool = False
-    """Go on with somebody else's search although it names code to import; see docs/security.md."""
+    """Continue somebody else's search although it names code to import; see docs/security.md."""
     runs_dir: Annotated[str, Flag("DIR", aliases=("--save-dir",))] = "runs"
     """Where the folder of the search is made."""
     run_name: Annotated[str | None, Flag("NAME")] = None
@@ -66,7 +67,7 @@ def main(argv: list[str]) -> int:
     if command.resume is not None:
         if settings or command.tune or command.world is not None:
             raise ConfigError(
-                f"{command.resume} goes on as it was. Give nothing beside --resume but a larger --budget."
+                f"{command.resume} continues as it was. Give nothing with --resume except a larger --budget."
             )
         budget = None if seconds is None else Budget(seconds, command.trials)
         result = resume_search(command.resume, budget, keeping)

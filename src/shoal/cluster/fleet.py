@@ -26,10 +26,10 @@ from shoal.cluster.runner import Fragment, Orders, Runner
 from shoal.cluster.start import use_ray
 from shoal.errors import ConfigError, LaneFault, RunError, ShoalError, StateError
 from shoal.seeding import Seed, Seeds, Stream
-from shoal.training.clock import Clock
 from shoal.training.collect import check_finite
 from shoal.training.config import TrainConfig
 from shoal.training.hooks import Hooks
+from shoal.training.loop import Clock
 from shoal.training.opening import make_agent, make_batch
 from shoal.trees import assign_tree, concatenate_trees, copy_tree, named_leaves
 from shoal.vector.batch import Batch, State, Step

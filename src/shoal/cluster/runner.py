@@ -16,10 +16,10 @@ from shoal.agents.rollout import Ended, Rollout
 from shoal.agents.share import Share
 from shoal.cluster.infos import InfoKeeper, Kept
 from shoal.seeding import Seed
-from shoal.training.clock import Clock
 from shoal.training.collect import collect
 from shoal.training.config import TrainConfig
 from shoal.training.hooks import Hooks, Reads
+from shoal.training.loop import Clock
 from shoal.training.opening import make_agent, make_batch
 from shoal.trees import Tree, copy_tree, index_tree, map_tree, named_leaves
 from shoal.vector.batch import State

@@ -76,7 +76,9 @@ class Experiment:
         path = self.path / FAILURES
         named = read_table(path) if path.exists() else {}
         if wrong := [seed for seed in named if not seed.isdigit()]:
-            raise ConfigError(f"{path} names {wrong[0]!r}, which is no seed. Remove the file, and run the seeds again.")
+            raise ConfigError(
+                f"{path} names {wrong[0]!r}, which is not a seed. Remove the file, and run the seeds again."
+            )
         return {int(seed): why for seed, why in named.items()}
 
     def note_failure(self, seed: int, why: str | None) -> None:
@@ -140,7 +142,7 @@ def open_experiment(path: str | Path) -> Experiment:
         raise RunError(f"{str(path)!r} is not an experiment: it has no {EXPERIMENT}.")
     values = read_json(path / EXPERIMENT)
     if not isinstance(values, dict) or values.get("format") != FORMAT:
-        raise ConfigError(f"{path / EXPERIMENT} is not of this version of Shoal, whose format is {FORMAT!r}.")
+        raise ConfigError(f"{path / EXPERIMENT} was not written by this version of Shoal, whose format is {FORMAT!r}.")
     seeds = values.get("seeds")
     if not isinstance(seeds, list) or not seeds or not all(isinstance(seed, int) for seed in seeds):
         raise ConfigError(f"{path / EXPERIMENT} must list the seeds as whole numbers, not {shortened(seeds)}.")

@@ -115,7 +115,7 @@ def train_seeds(
 ) -> ExperimentResult:
     """A new experiment."""
     if "seed" in settings:
-        raise ConfigError(f"seed={settings['seed']} was given beside seeds. Leave one of them out.")
+        raise ConfigError(f"seed={settings['seed']} was given together with seeds. Leave one of them out.")
     if isinstance(world, str | Path) and Path(world).suffix in (".json", ".toml"):
         world, config = None, world
     resolved = plan(world, settings, config, preset, keeping.quiet)
@@ -155,7 +155,7 @@ def _check_importable(world: World) -> None:
     try:
         as_world(reference)
     except ShoalError as error:
-        raise ConfigError(f"Processes of their own cannot find {reference}: {error} {remedy}") from error
+        raise ConfigError(f"Separate processes cannot find {reference}: {error} {remedy}") from error
 
 
 def resume_experiment(

@@ -1,6 +1,7 @@
 """Compiling with Numba: one cache for everything that is compiled, random numbers and maths for compiled code, SIMD.
 
-    cache     the folder of compiled code, and modules in it whose name is a digest of what they mean
+    cache     modules of compiled code whose name is a digest of what they mean
+    folder    where they are kept, and how that is kept from growing
     digest    that digest: every function, constant and extension that compiled code reaches or freezes
     entries   functions that Python calls, and those that only they call
     rng       one random generator per lane
@@ -24,13 +25,14 @@ disk, when it is first called with arguments of new types.
 
     act(flat, outputs, allowed)                           # "compiling ppo, once" if it takes over a second
 
-`entry` costs 0.1 µs per call on top of Numba's own. Where that counts, or where several functions should be compiled
-together and be announced as one, `entry_points` gives Numba's own functions by name. It takes `inner` functions, either
-a list (compiled by the types of the first call) or with an example of the arguments of each (compiled at once):
+`entry` costs less than 0.1 µs per call on top of Numba's own. Where that counts, or where several functions should be
+compiled together and be announced as one, `entry_points` gives Numba's own functions by name. It takes `inner`
+functions, either a list (compiled by the types of the first call) or with an example of the arguments of each (compiled
+at once):
 
     @functools.cache
     def compiled() -> dict[str, Callable]:
-        return entry_points("kg", {fill: (tables, lanes), begin: (tables, source)})
+        return entry_points("proofs", {fill: (tables, lanes), begin: (tables, source)})
 
     compiled()["fill"](tables, lanes)
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numba
 from llvmlite import ir
@@ -40,8 +41,11 @@ class Entry:
         self.inner = inner(**options)(function)
         self._call: Callable[..., Any] = self._first_call
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._call(*args, **kwargs)
+    if TYPE_CHECKING:
+
+        def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    else:  # straight to what is called, without a Python function in between
+        __call__ = property(operator.attrgetter("_call"))
 
     def _first_call(self, *args: Any, **kwargs: Any) -> Any:
         self._call = entry_points(self._name, [self.inner])[self.py_func.__name__]

@@ -15,7 +15,6 @@ from shoal.port.joining import has_reference, without_references
 from shoal.port.layouts import LIST_CAP, Layout, ListL, read_at
 from shoal.port.refusal import Cannot, Restart
 from shoal.port.values import (
-    INT,
     Cells,
     Const,
     DictV,
@@ -372,4 +371,3 @@ class Code:
 
 
 BOOL_TYPE = np.dtype(np.bool_)
-LENGTH = Kind(INT, True)

@@ -151,29 +151,19 @@ class Draws(ArrayMethods):
         return isinstance(size, Const) and size.value is None
 
     def draw_uniform(self, arguments: list[Value], named: dict[str, Value]) -> Value:
-        low, high, size = self.given(arguments, named, ["low", "high", "size"], [0.0, 1.0, None])
-        low, high = (self.array(v) if isinstance(v, Seq | Lst) else v for v in (low, high))
-        a, b = self.parameter(low), self.parameter(high)
-        single = self.is_none(size) and not self.shape(low) and not self.shape(high)
-        return self.many(
-            size,
-            PY_FLOAT if single else NP_FLOAT,
-            lambda at: f"{self.stream}.uniform(s, {a(at)}, {b(at)})",
-            [low, high],
-        )
+        return self.draw_with_two("uniform", *self.given(arguments, named, ["low", "high", "size"], [0.0, 1.0, None]))
 
     def draw_normal(self, arguments: list[Value], named: dict[str, Value]) -> Value:
-        mean, deviation, size = self.given(arguments, named, ["loc", "scale", "size"], [0.0, 1.0, None])
-        mean, deviation = (self.array(v) if isinstance(v, Seq | Lst) else v for v in (mean, deviation))
-        a, b = self.parameter(mean), self.parameter(deviation)
         self.inexact["exp and log of rare normal numbers"] = None
-        single = self.is_none(size) and not self.shape(mean) and not self.shape(deviation)
-        return self.many(
-            size,
-            PY_FLOAT if single else NP_FLOAT,
-            lambda at: f"{self.stream}.normal(s, {a(at)}, {b(at)})",
-            [mean, deviation],
-        )
+        return self.draw_with_two("normal", *self.given(arguments, named, ["loc", "scale", "size"], [0.0, 1.0, None]))
+
+    def draw_with_two(self, method: str, first: Value, second: Value, size: Value) -> Value:
+        """Numbers from a distribution of two parameters; one of Python's if nothing of it is an array."""
+        first, second = (self.array(v) if isinstance(v, Seq | Lst) else v for v in (first, second))
+        a, b = self.parameter(first), self.parameter(second)
+        single = self.is_none(size) and not self.shape(first) and not self.shape(second)
+        kind = PY_FLOAT if single else NP_FLOAT
+        return self.many(size, kind, lambda at: f"{self.stream}.{method}(s, {a(at)}, {b(at)})", [first, second])
 
     def draw_standard_normal(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         size, dtype = self.given(arguments, named, ["size", "dtype"], [None, None])

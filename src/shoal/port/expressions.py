@@ -8,6 +8,7 @@ import enum
 import operator
 import types
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
@@ -244,20 +245,23 @@ class Expressions(Classes):
 
     def operate_either(self, op: ast.operator, left: Value, right: Value) -> Value:
         """The operation for both types that a number can have."""
+        test, a, b = self.for_both_types(partial(self.binary, op), left, right)
+        if isinstance(a, Num) and isinstance(b, Num) and rounds_otherwise(a.kind, b.kind):
+            return Either(test, a, b)
+        return self.choose(test, ([], b), ([], a))
+
+    def for_both_types(
+        self, compute: Callable[[Value, Value], Value], left: Value, right: Value
+    ) -> tuple[str, Value, Value]:
+        """What decides which type `left` or `right` has, and what is computed for the first and for the second."""
         left, right = self.hold(left), self.hold(right)
         either = left if isinstance(left, Either) else right
         assert isinstance(either, Either)
-        parts = [
-            self.binary(op, part if either is left else left, part if either is right else right)
+        first, second = (
+            compute(part if either is left else left, part if either is right else right)
             for part in (either.first, either.second)
-        ]
-        if all(isinstance(p, Num) for p in parts):
-            a, b = parts
-            assert isinstance(a, Num)
-            assert isinstance(b, Num)
-            if rounds_otherwise(a.kind, b.kind):
-                return Either(either.test, a, b)
-        return self.choose(either.test, ([], parts[1]), ([], parts[0]))
+        )
+        return either.test, first, second
 
     def sequence_operation(self, op: ast.operator, left: Value, right: Value) -> Value | None:
         is_left, is_right = (

@@ -7,6 +7,7 @@ import dataclasses
 import enum
 import inspect
 import types
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -255,14 +256,8 @@ class Truths(Expressions):
 
     def compare_either(self, op: ast.cmpop, left: Value, right: Value) -> Value:
         """The comparison for both types that a number can have."""
-        left, right = self.hold(left), self.hold(right)
-        either = left if isinstance(left, Either) else right
-        assert isinstance(either, Either)
-        parts = [
-            self.compare(op, part if either is left else left, part if either is right else right)
-            for part in (either.first, either.second)
-        ]
-        return self.choose(either.test, ([], parts[1]), ([], parts[0]))
+        test, first, second = self.for_both_types(partial(self.compare, op), left, right)
+        return self.choose(test, ([], second), ([], first))
 
     def compare_numbers(self, op: ast.cmpop, a: Num, b: Num) -> Num:
         kind = PY_BOOL if a.kind.weak and b.kind.weak else NP_BOOL

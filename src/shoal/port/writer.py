@@ -32,7 +32,6 @@ from shoal.port.watch import Watched
 
 STREAMS = {"pcg": pcg.FIELDS, "mt": mt.FIELDS}
 MOST_ATTEMPTS = 400
-LINE = 110
 
 
 @dataclass

@@ -9,13 +9,8 @@ from __future__ import annotations
 import os
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from shoal.training.files import read_table
-
-if TYPE_CHECKING:
-    from shoal.training.loop import Loop
-    from shoal.training.run import Run
 
 MONITOR = "monitor.csv"
 EPISODES, FEWEST = 100, 20
@@ -68,18 +63,3 @@ def _episodes(part: bytes) -> list[Episode]:
     """Episodes in the whole lines of a part of the file; its first line may be cut, and so may the last."""
     rows = (line.split(",") for line in part.decode().split("\n")[1:-1])
     return [(row[0], row[1]) for row in rows if len(row) == 3 and row[0] != "r"]
-
-
-class StandstillWatch:
-    """Callback of the loop: tells of a standstill after a quarter of the way, and at the end."""
-
-    def __init__(self, run: Run) -> None:
-        self.run = run
-
-    def after_iteration(self, loop: Loop) -> None:
-        """Look at what has been written down so far."""
-        quarter = max(1, loop.config.total_steps // 4)
-        if loop.passed(quarter) and (loop.step < 2 * quarter or loop.step >= loop.config.total_steps):
-            sentence = standstill(self.run.path)
-            if sentence is not None:
-                self.run.say(sentence)

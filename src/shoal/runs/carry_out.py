@@ -18,7 +18,7 @@ from shoal.report.pictures import LANES as PICTURE_LANES
 from shoal.report.pictures import drawing_options, draws_itself, show_pictures
 from shoal.report.replay import record_replay, save_replay
 from shoal.report.run_report import write_report
-from shoal.report.standstill import StandstillWatch
+from shoal.report.standstill import standstill
 from shoal.runs.num_envs import check_memory
 from shoal.runs.plan import Plan
 from shoal.seeding import Seed, Stream
@@ -156,7 +156,7 @@ def _train(loop: Loop, plan: Plan, run: Run, checkpoint: Checkpoint | None, disp
 
         evaluator = Evaluator(run, eval_batch, agent, config, record)
         loop.evaluate = evaluator.evaluate
-        loop.hooks = replace(loop.hooks, callbacks=(*loop.hooks.callbacks, StandstillWatch(run)))
+        display.look_back = partial(standstill, run.path)
         if isinstance(agent, OffPolicyAgent):
             with naming(plan.source):
                 keep_replay_in(run.path, agent, config, resumed=checkpoint is not None)

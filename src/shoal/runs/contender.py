@@ -11,10 +11,10 @@ from shoal.agents.config import OffPolicyConfig
 from shoal.agents.offpolicy import OffPolicyAgent
 from shoal.agents.rollout import Rollout
 from shoal.platform import peak_memory
-from shoal.training.clock import Clock
 from shoal.training.collect import collect
 from shoal.training.config import TrainConfig
 from shoal.training.hooks import Hooks
+from shoal.training.loop import Clock
 from shoal.training.opening import make_agent, make_batch
 from shoal.world import World
 

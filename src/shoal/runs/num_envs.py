@@ -41,7 +41,7 @@ SURELY_FITS = 1 << 22  # steps that are not worth making a lane to measure
 
 
 class Source(NamedTuple):
-    """What a new run is made from, beside its settings."""
+    """What a new run is made from, besides its settings."""
 
     world: Any
     file: str | Path | None = None

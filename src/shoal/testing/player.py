@@ -18,7 +18,7 @@ from gymnasium.vector.utils import concatenate, create_empty_array
 from shoal.testing.findings import Broken, calls
 from shoal.testing.trees import as_array, demand_same, keep
 from shoal.trees import Tree, index_tree
-from shoal.vector.seats import own_choices
+from shoal.vector.spaces import own_choices
 
 OUTCOME = ("obs", "reward", "terminated", "truncated")
 """What `step` returns before the infos."""

@@ -38,7 +38,7 @@ UNREPORTED = "unreported"
 """Under this name a checkpoint keeps what an iteration learned if its evaluation was still to come."""
 LINKS = ("latest", "best")
 KEEP = 3
-"""Checkpoints that a run keeps, beside the best one."""
+"""Checkpoints that a run keeps, besides the best one."""
 _NATIVE_KINDS = "biuf"  # what safetensors stores as it is; any other plain type goes as bytes beside its dtype
 
 
@@ -230,7 +230,7 @@ def _header(path: Path) -> Header:
     values = read_table(path / META)
     if values.get("format") not in (FORMAT, FORMAT_OF_OLD):
         kind = shortened(values.get("format"))
-        raise RunError(f"{path / META} is not of this version of Shoal: its format is {kind}, not {FORMAT!r}.")
+        raise RunError(f"{path / META} was not written by this version of Shoal: its format is {kind}, not {FORMAT!r}.")
     return read_record(path / META, Header, values)
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import torch
 
 from shoal.agents.agent import Agent
 from shoal.agents.rollout import Rollout
 from shoal.errors import LaneFault
-from shoal.training.clock import Clock
 from shoal.training.hooks import Hooks
 from shoal.trees import index_tree, leaf_paths, subscripts
 from shoal.vector.batch import Batch
+
+if TYPE_CHECKING:
+    from shoal.training.loop import Clock
 
 
 def collect(batch: Batch, agent: Agent, rollout: Rollout, hooks: Hooks, clock: Clock) -> None:

@@ -33,8 +33,8 @@ class TrainConfig(Generic[O, T]):
     """A world (`shoal envs` lists them); any Gymnasium id, e.g. LunarLander-v3, ALE/Pong-v5 or package:MyEnv-v0; or
     your own environment as package.module:Class."""
     num_envs: Annotated[int, Flag(words=(AUTO,))] = 64
-    """Environments stepped as one batch; auto measures how many are fastest here and fit into memory. PPO without
-    a memory takes 8 where no preset says it."""
+    """Environments stepped as one batch; auto measures how many are fastest here and fit into memory. PPO without a
+    memory takes 8 unless a preset says otherwise."""
     total_steps: int = 500_000
     """Environment steps in the whole run, summed over the batch."""
     seed: int = 0
@@ -46,7 +46,7 @@ class TrainConfig(Generic[O, T]):
     checkpoint_every: int | Duration = 100_000
     """Environment steps between checkpoints, or time: 90s, 10m, 2h."""
     keep: int | Literal["all"] = KEEP
-    """Checkpoints that are kept, beside the best one."""
+    """Checkpoints to keep, besides the best one."""
     eval_every: int = 0
     """Environment steps between evaluations; 0 evaluates at the end only."""
     eval_episodes: int = 20
@@ -70,8 +70,8 @@ class TrainConfig(Generic[O, T]):
     num_threads: int | Literal["auto"] | None = None
     """Threads that step the lanes; none leaves it to the world."""
     compiled: bool | Literal["auto"] | None = None
-    """Off runs a kernel as ordinary Python, for breakpoints; on compiles a gymnasium.Env as it is, auto where that is
-    proven. None compiles kernels alone."""
+    """Off runs a kernel as ordinary Python, for breakpoints; on compiles a gymnasium.Env as it is, auto only where that
+    is proven. None compiles kernels only."""
     env: Annotated[O, Flag(hidden=True)] = field(default_factory=NoOptions)  # type: ignore[assignment]
     """Options of the world."""
     wrappers: Annotated[Wrappers, Flag(hidden=True)] = field(default_factory=Wrappers)

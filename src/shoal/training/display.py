@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rich.console import Console, Group
@@ -44,6 +44,9 @@ class Display(ABC):
         self.title, self.total_steps, self.console, self.headlines = title, total_steps, console, headlines
         self._row: Row = {}
         self._first: Row = {}  # compiling is part of what it took, and says nothing about the speed of the others
+        self.look_back: Callable[[], str | None] = lambda: None
+        """What there is to say of the run so far, asked after a quarter of the way and at the end."""
+        self._has_looked_back = False
         self._shown_at = 0.0
         self._shown: Row = {}
         self._seconds = dict.fromkeys((f"time/{phase}" for phase in PHASES), 0.0)  # of the whole run so far
@@ -62,6 +65,11 @@ class Display(ABC):
             self._shown_at = time.monotonic()
             self.show(self._row)
             self._shown = self._row
+        if step >= self.total_steps or (step >= self.total_steps // 4 and not self._has_looked_back):
+            self._has_looked_back = True
+            sentence = self.look_back()
+            if sentence is not None:
+                self.say(sentence)
 
     def close(self) -> None:
         """Show the last row, if it was skipped."""

@@ -31,8 +31,13 @@ def explained(what: str, remedy: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
-        raise RunError(f"{what}: {reason}. {remedy}") from error
+        raise refused(error, what, remedy) from error
+
+
+def refused(error: OSError, what: str, remedy: str) -> RunError:
+    """The error to raise where the operating system refused something."""
+    reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
+    return RunError(f"{what}: {reason}. {remedy}")
 
 
 def write_durably(path: Path, content: bytes) -> None:

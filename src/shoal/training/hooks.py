@@ -1,9 +1,7 @@
 """Small objects that a world hands to the loop, instead of branches inside it.
 
-Each protocol is one question that the loop asks at one moment. An object that has something to remember also has
-`state_dict() -> dict[str, Tensor]` and `load_state_dict`; it is then saved and resumed with the run. One that must get
-to know the run has `begin(loop)`, which is called once, before the first step. A callback that may take long has
-`is_due(loop) -> bool`: before an iteration in which it is, the run is saved. An object may play several parts.
+Each protocol is one question that the loop asks at one moment. Any of these objects may also be `Remembering`,
+`Beginning` or `Lengthy`, which it is by having their methods. An object may play several parts.
 
 Hooks live in the process that learns, also where the lanes are on runners (`--runners`). Settings of the lanes are
 changed in `loop.batch.pattern`, which runners take over with the next weights.
@@ -12,9 +10,11 @@ changed in `loop.batch.pattern`, which runners take over with the next weights.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from shoal.agents.rollout import Rollout
     from shoal.training.loop import Loop
 
@@ -60,6 +60,29 @@ class StopRule(Protocol):
         """One sentence why the run is over, or None."""
 
 
+@runtime_checkable
+class Remembering(Protocol):
+    """Has something to remember, which is saved and resumed with the run."""
+
+    def state_dict(self) -> dict[str, Tensor]: ...
+    def load_state_dict(self, state: dict[str, Tensor]) -> None: ...
+
+
+@runtime_checkable
+class Beginning(Protocol):
+    """Must get to know the run."""
+
+    def begin(self, loop: Loop) -> None:
+        """Called once, before the first step."""
+
+
+@runtime_checkable
+class Lengthy(Protocol):
+    """A callback that may take long: before an iteration in which it is due, the run is saved."""
+
+    def is_due(self, loop: Loop) -> bool: ...
+
+
 @dataclass(frozen=True)
 class Hooks:
     """All that a world adds to the loop. (How actions are drawn is the agent's: see `PPO.behaviour`.)"""
@@ -78,19 +101,19 @@ class Hooks:
         step, final = ({name for reads in known for name in reads[part]} for part in range(2))
         return Reads(tuple(sorted(step)), tuple(sorted(final)))
 
-    def beginning(self) -> list[Any]:
-        """The hooks that have a `begin`, each once."""
-        every = [*self.recorders, self.curriculum, *self.callbacks, *self.stop_rules]
-        return [hook for hook in dict.fromkeys(every) if hasattr(hook, "begin")]
+    def beginning(self) -> list[Beginning]:
+        """The hooks that must get to know the run, each once."""
+        every: list[object] = [*self.recorders, self.curriculum, *self.callbacks, *self.stop_rules]
+        return [hook for hook in dict.fromkeys(every) if isinstance(hook, Beginning)]
 
-    def lengthy(self) -> list[Any]:
-        """The callbacks that have an `is_due`."""
-        return [callback for callback in self.callbacks if hasattr(callback, "is_due")]
+    def lengthy(self) -> list[Lengthy]:
+        """The callbacks that may take long."""
+        return [callback for callback in self.callbacks if isinstance(callback, Lengthy)]
 
-    def remembering(self) -> dict[str, Any]:
-        """The hooks that have a `state_dict`, by a name that is stable between runs."""
+    def remembering(self) -> dict[str, Remembering]:
+        """The hooks that have something to remember, by a name that is stable between runs."""
         several = {"recorder": self.recorders, "callback": self.callbacks, "stop_rule": self.stop_rules}
         named: dict[str, Any] = {"curriculum": self.curriculum}
         named |= {f"{kind}_{i}": hook for kind, hooks in several.items() for i, hook in enumerate(hooks)}
-        once = {hook: name for name, hook in reversed(named.items()) if hasattr(hook, "state_dict")}
+        once = {hook: name for name, hook in reversed(named.items()) if isinstance(hook, Remembering)}
         return {name: hook for hook, name in once.items()}

@@ -138,7 +138,7 @@ class Lab(Generic[O, T]):
     """A world's part in training, evaluating and playing. `O` are the world's options, `T` the lab's."""
 
     options: type[T] = NoOptions  # type: ignore[assignment]
-    """A frozen dataclass of what training can be told beside; kept in config.json under `extra`."""
+    """A frozen dataclass of what else training can be told; kept in config.json under `extra`."""
     presets: Mapping[str, Preset] = field(default_factory=dict)
     headlines: tuple[Headline, ...] = ()
     network: Callable[[Any, TrainConfig[O, T]], nn.Module | None] | None = None
@@ -162,7 +162,7 @@ class Lab(Generic[O, T]):
     read_curriculum: Callable[[Values, Path], Values] | None = None
     """A file with a `curriculum` as the settings of a run."""
     search: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What `shoal tune` searches here by agent if nothing is named, in place of or beside what is searched everywhere:
+    """What `shoal tune` searches here by agent if nothing is named, in place of or besides what is searched everywhere:
     words as "algo.lr=1e-4..1e-2:log"."""
     tournament: Callable[[World[O]], Tournament] | None = None
     serve: Callable[[str | None], int] | None = None

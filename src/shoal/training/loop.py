@@ -7,7 +7,7 @@ a replay memory. Steps are environment steps, summed over the lanes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,15 +18,15 @@ from shoal.agents.agent import Agent
 from shoal.agents.offpolicy import OffPolicyAgent
 from shoal.agents.rollout import Rollout
 from shoal.errors import ConfigError, LaneFault, StateError
+from shoal.jit.cache import compiling
 from shoal.options import Duration
 from shoal.seeding import Seed, Stream
 from shoal.training.checkpoint import UNREPORTED
-from shoal.training.clock import Clock, CpuClock
 from shoal.training.collect import collect
 from shoal.training.config import TrainConfig
-from shoal.training.hooks import Hooks
+from shoal.training.hooks import Hooks, Lengthy
 from shoal.training.interrupt import Stopped
-from shoal.training.metrics import CPU_CORES, EVALUATED
+from shoal.training.metrics import CPU_CORES, EVALUATED, PHASES
 from shoal.training.replay_file import steps_between_checkpoints
 from shoal.trees import copy_tree, index_tree, named_leaves
 from shoal.vector.batch import Batch
@@ -34,6 +34,7 @@ from shoal.vector.batch import Batch
 UNLOGGED = "unlogged"
 """Under this name a checkpoint keeps what was learned since the last row of metrics."""
 Tensors = dict[str, Any]  # numpy arrays and torch tensors by name, as a checkpoint keeps them
+SECTIONS = PHASES[:-1]  # the last is what no section claims
 
 
 class RunWriter(Protocol):
@@ -74,7 +75,7 @@ class Loop:
         self._stop_reason: str | None = None
         self._log_every = config.log_every
         self._save_every = steps_between_checkpoints(agent, config) if isinstance(agent, OffPolicyAgent) else None
-        self._lengthy: list[Any] = []
+        self._lengthy: list[Lengthy] = []
         self._resumed = False
         self._unreported: dict[str, float] | None = None  # of an iteration whose callbacks did not come to an end
 
@@ -272,3 +273,65 @@ def check_same_step(batch: Batch) -> None:
 def _below(prefix: str, tensors: Tensors) -> Tensors:
     """The entries under `prefix`, without it."""
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+# ---------------------------------------------------------------------- where the time of a run goes
+
+
+class CpuClock:
+    """Processors in use since the last look, by this process and by those that step lanes of `batch` for it."""
+
+    def __init__(self, batch: Batch) -> None:
+        self._batch = batch
+        self._wall, self._cpu = perf_counter(), self._seconds()
+
+    def cores(self) -> float:
+        """CPU seconds per second since the last call."""
+        wall, cpu = perf_counter(), self._seconds()
+        used = (cpu - self._cpu) / max(wall - self._wall, 1e-9)
+        self._wall, self._cpu = wall, cpu
+        return max(0.0, used)  # a worker that was replaced takes its seconds with it
+
+    def _seconds(self) -> float:
+        return process_time() + self._batch.cpu_seconds_elsewhere()
+
+
+class Clock:
+    """`with clock("learning"): ...` adds to that section, and what is compiled in it to "compiling". No nesting."""
+
+    def __init__(self) -> None:
+        self.seconds = dict.fromkeys(SECTIONS, 0.0)
+        self._began = perf_counter()
+        self._section, self._entered, self._compiled = "", 0.0, 0.0
+        self._lap_seconds, self._lap_elapsed = dict(self.seconds), 0.0
+
+    def __call__(self, section: str) -> Clock:
+        self._section = section
+        return self
+
+    def __enter__(self) -> None:
+        self._entered, self._compiled = perf_counter(), compiling.seconds
+
+    def __exit__(self, *exc: object) -> None:
+        aside = compiling.seconds - self._compiled
+        self.seconds[self._section] += perf_counter() - self._entered - aside
+        self.seconds["compiling"] += aside
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the clock began."""
+        return perf_counter() - self._began
+
+    def shares(self) -> dict[str, float]:
+        """Share of the elapsed time per section; "other" is what no section claimed."""
+        elapsed = self.elapsed
+        shares = {section: seconds / elapsed for section, seconds in self.seconds.items()}
+        return {**shares, "other": 1.0 - sum(shares.values())}
+
+    def lap(self) -> dict[str, float]:
+        """Seconds per section since the last lap; "other" is what no section claimed."""
+        now, elapsed = dict(self.seconds), self.elapsed
+        spent = {section: now[section] - before for section, before in self._lap_seconds.items()}
+        whole = elapsed - self._lap_elapsed
+        self._lap_seconds, self._lap_elapsed = now, elapsed
+        return {**spent, "other": whole - sum(spent.values())}

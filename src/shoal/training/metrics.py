@@ -24,7 +24,7 @@ import numpy as np
 
 from shoal.errors import ConfigError, RunError
 from shoal.reading import is_number, parse_json, shortened
-from shoal.training.files import explained
+from shoal.training.files import explained, refused
 
 DETERMINISTIC_TIME = ("time/total_timesteps", "time/iterations")
 PHASES = ("environment", "inference", "learning", "evaluation", "compiling", "other")
@@ -42,7 +42,7 @@ class LogFile:
     def __init__(self, path: Path, opening: bytes, length: int | None = None) -> None:
         """Begin `path` with `opening`, or cut it back to `length` and go on from there."""
         self.path = path
-        with self._explained():
+        try:
             if length is None:
                 self._file: BufferedWriter | BufferedRandom = open(path, "xb")  # noqa: SIM115 — open as long as the run
                 self.append(opening)
@@ -52,29 +52,37 @@ class LogFile:
                     raise RunError(f"{path} has {have} bytes, but meta.json of the checkpoint says {length}.")
                 self._file = open(path, "r+b")  # noqa: SIM115
                 self._file.seek(length)
+        except OSError as error:
+            raise self._refused(error) from error
 
     def cut(self) -> None:
         """Leave out what lies behind the length at which it goes on."""
-        with self._explained():
+        try:
             self._file.truncate()
+        except OSError as error:
+            raise self._refused(error) from error
 
     def append(self, content: bytes) -> None:
         """Write to the end, for readers to see at once."""
-        with self._explained():
+        try:
             self._file.write(content)
             self._file.flush()
+        except OSError as error:
+            raise self._refused(error) from error
 
     def sync(self) -> int:
         """Wait until the disk has it all; returns the length."""
-        with self._explained():
+        try:
             os.fsync(self._file.fileno())
+        except OSError as error:
+            raise self._refused(error) from error
         return self._file.tell()
 
     def close(self) -> None:
         self._file.close()
 
-    def _explained(self) -> Any:
-        return explained(f"{self.path} could not be written", "Make room or choose another --runs-dir.")
+    def _refused(self, error: OSError) -> RunError:
+        return refused(error, f"{self.path} could not be written", "Make room or choose another --runs-dir.")
 
 
 RETURN, EVALUATED = "rollout/ep_rew_mean", "eval/mean_reward"

@@ -24,7 +24,7 @@ STREAMS = 2  # both players of a lane may be learned from, where observations ar
 
 
 def spare_places(agent: OffPolicyAgent, config: TrainConfig) -> int:
-    """Transitions that must have room beside those that are remembered."""
+    """Transitions that must have room besides those that are remembered."""
     # the latest checkpoint may be one that is still being written, so the one before it must stay whole too
     streams = STREAMS if agent.frames is None else 1
     return 2 * streams * (steps_between_checkpoints(agent, config) + config.batch_size)

@@ -165,7 +165,7 @@ def refuse_changes(folder: Path, saved: Mapping[str, Any], wanted: Mapping[str, 
     for name, old, new in differences(saved, wanted):
         if name not in MAY_CHANGE:
             raise ConfigError(
-                f"{folder} was started with {name}={old!r}, not {new!r}, and what is resumed goes on as it was. "
+                f"{folder} was started with {name}={old!r}, not {new!r}, and a resumed run continues as it was. "
                 f"Leave {name} out, or start anew with --config {folder / 'config.json'}."
             )
 
@@ -201,7 +201,7 @@ ARGUMENTS = (
     "config", "hooks", "network", "preset", "processes", "quiet", "resume", "run_name", "runs_dir", "seeds", "track",
     "trust",
 )  # fmt: skip
-"""What `shoal.train` takes beside settings."""
+"""What `shoal.train` takes besides settings."""
 
 
 def _agents_settings(algo: object) -> list[str]:

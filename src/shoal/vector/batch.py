@@ -46,8 +46,7 @@ from shoal.errors import ConfigError, StateError
 from shoal.platform import free_memory
 from shoal.seeding import Seed, Seeds, check_run_seed
 from shoal.trees import Tree, copy_tree, leaves
-from shoal.vector.seats import SeatSpace, common, seated
-from shoal.vector.spaces import empty_batch, num_actions
+from shoal.vector.spaces import SeatSpace, common, empty_batch, num_actions, seated
 
 Array = Any  # numpy.ndarray or torch.Tensor
 State = dict[str, np.ndarray]
@@ -317,7 +316,7 @@ def check_seed(seed: Seeds | np.integer | np.ndarray, num_envs: int) -> Seeds:
             )
         if all(s is None or (isinstance(s, int | np.integer) and s >= 0) for s in seed):
             return [None if s is None else int(s) for s in seed]
-    raise ConfigError(f"seed={seed!r} is not a valid seed. Pass an int from 0, one such int per lane, or None.")
+    raise ConfigError(f"seed={seed!r} is not a valid seed. Pass an int of at least 0, one such int per lane, or None.")
 
 
 def check_reset_mask(options: Mapping[str, object] | None, num_envs: int) -> np.ndarray | None:

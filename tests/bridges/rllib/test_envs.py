@@ -114,7 +114,7 @@ def test_bad_input_is_named():
         ppo_config("cartpole", mode="packed")
     with pytest.raises(ConfigError, match="memory"):
         ppo_config("cartpole", mode="packed_vec", model={"use_lstm": True})
-    with pytest.raises(ConfigError, match="takes no actions"):
+    with pytest.raises(ConfigError, match="cannot handle actions"):
         policy_space(gym.spaces.Dict(a=gym.spaces.Discrete(2)))
     with pytest.raises(ConfigError, match="its size is not fixed"):
         network_space(gym.spaces.Sequence(gym.spaces.Discrete(2)))

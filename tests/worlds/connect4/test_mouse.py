@@ -4,56 +4,35 @@ from __future__ import annotations
 
 import json
 import subprocess
-import threading
 import urllib.error
-import urllib.request
-from contextlib import contextmanager
 
 import pytest
 
 from shoal.cli import main
 from shoal.errors import ConfigError
 from shoal.games.lab import page
-from shoal.games.lab.page import HOST, make_server
 from shoal.worlds.connect4.lab.mouse import Match
+from tests.games.serving import post, served
 from tests.report.browser import BROWSER, FLAGS, needs_browser
-
-
-@contextmanager
-def served(match):
-    """The address of a server of this match."""
-    server = make_server(match)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://{HOST}:{server.server_port}"
-    server.shutdown()
-    server.server_close()
-    thread.join()
-
-
-def post(address, action):
-    request = urllib.request.Request(f"{address}/step", data=json.dumps(action).encode(), method="POST")
-    with urllib.request.urlopen(request) as response:
-        return json.load(response)
 
 
 def test_a_stone_is_answered_and_games_are_counted():
     with served(Match("depth4", seed=0)) as address:
-        shown = post(address, 3)
+        shown = post(address, b"3")
         assert shown["frame"][3] == 1
         assert shown["frame"][:42].count(2) == 1
         while not shown["over"]:
             open_columns = [column for column in range(7) if shown["frame"][35 + column] == 0]
-            shown = post(address, open_columns[0])
+            shown = post(address, str(open_columns[0]).encode())
         assert sum(shown["score"]) <= 1
-        shown = post(address, None)
+        shown = post(address, b"null")
         assert (shown["over"], shown["seat"], shown["frame"][:42].count(1)) == (False, 1, 1)
 
 
 @pytest.mark.parametrize("action", [7, -1, True, "three", 2.5])
 def test_what_is_not_a_column_is_refused(action):
     with served(Match("random", seed=0)) as address, pytest.raises(urllib.error.HTTPError) as refused:
-        post(address, action)
+        post(address, json.dumps(action).encode())
     assert refused.value.code == 400
     assert b"must go into one of the columns 0, 1, 2, 3, 4, 5, 6" in refused.value.read()
 

@@ -75,7 +75,7 @@ def settings_of(words: tuple[str, ...], algo: str) -> Values:
     settings: Values = {}
     for name, equals, text in (word.partition("=") for word in words):
         if not equals:
-            raise ConfigError(f"--settings takes words as lr=1e-3, not {name!r}.")
+            raise ConfigError(f"--settings takes words like lr=1e-3, not {name!r}.")
         if name not in hints:
             raise unknown_name("setting", name, hints, "docs/settings.md")
         settings[name] = read_text(text, hints[name], name)

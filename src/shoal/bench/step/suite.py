@@ -40,7 +40,7 @@ class StepArgs(Interleaved):
     only: str = ""
     """Measure only works whose name contains this: e.g. "workers", "scaling"."""
     python: tuple[str, ...] = ()
-    """PACKAGE=PATH: the interpreter of a peer that cannot be installed beside Shoal."""
+    """PACKAGE=PATH: the interpreter of a peer that cannot be installed alongside Shoal."""
 
     @property
     def lanes(self) -> list[int]:

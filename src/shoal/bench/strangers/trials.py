@@ -58,7 +58,7 @@ class Kept:
                 self.trials = [Trial(**each) for each in json.loads(path.read_text())["trials"]]
             except (ValueError, KeyError, TypeError):
                 raise ConfigError(
-                    f"{path} is no file of `shoal bench strangers`. Name another one with --out."
+                    f"{path} is not a file of `shoal bench strangers`. Name another one with --out."
                 ) from None
 
     def find(self, task: Task, seed: int, episodes: int) -> list[Trial]:

@@ -11,8 +11,7 @@ from shoal.errors import ActionError, ConfigError, StateError, missing_extra
 from shoal.registry import as_world, load, make
 from shoal.trees import Tree, index_tree
 from shoal.vector.batch import Batch, Info
-from shoal.vector.seats import own_part
-from shoal.vector.spaces import num_actions
+from shoal.vector.spaces import num_actions, own_part
 
 try:
     from pettingzoo import AECEnv, ParallelEnv

@@ -14,7 +14,7 @@ from shoal.errors import ConfigError, missing_extra
 from shoal.registry import load, make
 from shoal.seeding import Seeds
 from shoal.vector.batch import Array, Batch, State, Step
-from shoal.vector.seats import seated, spaces_of_seats
+from shoal.vector.spaces import seated, spaces_of_seats
 
 try:
     from pettingzoo import AECEnv, ParallelEnv

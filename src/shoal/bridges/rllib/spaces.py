@@ -22,7 +22,7 @@ def network_space(space: gym.Space) -> gym.spaces.Box:
     with contextlib.suppress(NotImplementedError):
         flat = gym.spaces.flatten_space(space)
     if not isinstance(flat, gym.spaces.Box):
-        raise ConfigError(f"RLlib's networks take no observations of {space}: its size is not fixed.")
+        raise ConfigError(f"RLlib's networks cannot handle observations of {space}: its size is not fixed.")
     return gym.spaces.Box(flat.low.astype(FLOAT), flat.high.astype(FLOAT), flat.shape, FLOAT)
 
 
@@ -63,4 +63,6 @@ def policy_space(space: gym.Space) -> gym.Space:
         return gym.spaces.MultiDiscrete(space.nvec)
     if isinstance(space, gym.spaces.Box) and len(space.shape) == 1 and np.issubdtype(space.dtype, np.floating):
         return space
-    raise ConfigError(f"RLlib's PPO takes no actions of {space}: only Discrete, a flat MultiDiscrete or a flat Box.")
+    raise ConfigError(
+        f"RLlib's PPO cannot handle actions of {space}: only Discrete, a flat MultiDiscrete or a flat Box."
+    )

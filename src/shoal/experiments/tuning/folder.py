@@ -56,7 +56,7 @@ def create_search(runs_dir: str | Path, search: Search, name: str | None = None)
         saved = {**read_json(path / TUNE), "config": read_json(path / CONFIG)}
         for field, old, new in differences(_by_name(saved), _by_name(search.as_values())):
             raise ConfigError(
-                f"{path} is a search with {field}={old!r}, not {new!r}. Go on with it by --resume {path} alone, or "
+                f"{path} is a search with {field}={old!r}, not {new!r}. Continue it with --resume {path} alone, or "
                 "choose another --run-name."
             )
         return path

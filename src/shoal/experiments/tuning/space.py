@@ -98,7 +98,7 @@ def _read_all(specs: Iterable[str], world: World, algo: str) -> list[Parameter]:
     names = [parameter.name for parameter in parameters]
     for name in names:
         if names.count(name) > 1:
-            raise ConfigError(f"{name} is searched more than once. Name it once, with all that it may be.")
+            raise ConfigError(f"{name} is searched more than once. Name it once, with all of its values.")
     return parameters
 
 
@@ -139,7 +139,7 @@ def _place(name: str, world: World, algo: str) -> tuple[str, Any]:
     """The dotted name in config.json and the type of what may stand there."""
     if name == "seed":
         raise ConfigError(
-            "seed is not searched: every promising trial is trained with several. Say how many by --seeds."
+            "seed is not searched: every promising trial is trained with several. Say how many with --seeds."
         )
     lab = lab_of(world)
     tables = {"algo": find_algo(algo).config_class(), "env": world.options, "extra": lab.options}

@@ -20,7 +20,7 @@ class GameTraining:
     changes with every episode, and opponents in the others. separate: a network for every role. joint: one controller
     sees and moves all seats at once."""
     central_value: bool = False
-    """For shared: the value sees what all seats see; who acts still sees its own part alone."""
+    """For shared: the value sees what all seats see; who acts still sees only its own part."""
     roles: tuple[str, ...] = ()
     """For separate: the role of every seat, e.g. hunter hunter prey; every seat its own if none are named."""
     opponents: tuple[str, ...] = (ITSELF, f"{POOL}=4")
@@ -29,7 +29,7 @@ class GameTraining:
     pool_every: int = 100_000
     """Environment steps after which another policy joins the pool."""
     strategy: Literal["latest", "uniform", "prioritised"] = "prioritised"
-    """How one of the pool is chosen: the latest, any, or most often those that are neither beaten nor hopeless."""
+    """How a member of the pool is chosen: the latest, any, or most often those that are neither beaten nor hopeless."""
     both_players: bool = False
     """For versus, with a replay memory: learn from the other player's transitions too, where a policy sits there."""
     mirror: bool = False

@@ -11,7 +11,7 @@ from shoal.errors import ConfigError
 from shoal.options import Values
 from shoal.seeding import Seeds
 from shoal.vector.batch import Array, Batch, Info, State, Step
-from shoal.vector.seats import within
+from shoal.vector.spaces import within
 
 
 class JointBatch(Batch):

@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Generic, TypeVar
 import gymnasium as gym
 import numpy as np
 
-from shoal.games.lanes.draws import drawn, levels_of
+from shoal.errors import ConfigError
 from shoal.options import Values
-from shoal.seeding import Seeds, lane_keys
+from shoal.seeding import Seeds, lane_keys, mix
 from shoal.vector.batch import Batch, State
 
 OPPONENT = 2
@@ -83,3 +83,22 @@ class OpposedBatch(Batch, Generic[P]):
 
     def close_extras(self, **kwargs: object) -> None:
         self.lanes.close()
+
+
+def levels_of(weights: Sequence[float] | np.ndarray, bots: Sequence[str], num_policies: int) -> np.ndarray:
+    """Cumulative shares [bots + policies] of weights; `ConfigError` if these are not weights."""
+    shares = np.array(weights, np.float64)
+    if len(shares) != len(bots) + num_policies or not shares.sum() > 0 or (shares < 0).any():
+        raise ConfigError(
+            f"Invalid weights of the opponents: {shares.tolist()}. There must be one each for {', '.join(bots)} and "
+            f"the {num_policies} policies, none of them negative and not all zero."
+        )
+    return np.cumsum(shares / shares.sum())
+
+
+def drawn(keys: np.ndarray, episode: np.ndarray, purpose: int, levels: np.ndarray) -> np.ndarray:
+    """A place in `levels` for every lane, from the keys of its stream and the number of its episode, [N] each."""
+    with np.errstate(over="ignore"):
+        bits = mix(mix(keys + np.uint64(purpose)) + episode)
+    uniforms = (bits >> np.uint64(11)).astype(np.float64) / 2.0**53
+    return np.minimum(np.searchsorted(levels, uniforms, side="right"), len(levels) - 1)

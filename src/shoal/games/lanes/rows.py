@@ -12,8 +12,7 @@ from shoal.errors import ConfigError
 from shoal.seeding import Seeds
 from shoal.trees import Tree, map_tree
 from shoal.vector.batch import Array, Batch, Info, State, Step
-from shoal.vector.seats import within
-from shoal.vector.spaces import as_actions
+from shoal.vector.spaces import as_actions, within
 
 
 class SeatRows(Batch):

@@ -18,13 +18,12 @@ from shoal.games.lanes.opposed import OpposedBatch
 from shoal.seeding import Seeds, mix
 from shoal.trees import index_tree, map_tree
 from shoal.vector.batch import Array, Batch, Info, State, Step
-from shoal.vector.seats import within
-from shoal.vector.spaces import as_actions, empty_batch
+from shoal.vector.spaces import as_actions, empty_batch, within
 
 CHANCE = "random"
 """The opponent that every game has."""
 CHOICE = 3
-"""What random numbers are drawn for, beside who plays."""
+"""What random numbers are drawn for, besides who plays."""
 
 
 class Opponent(Protocol):
@@ -78,7 +77,7 @@ class VersusBatch(OpposedBatch[Opponent]):
     def show_other(self) -> None:
         """From now on infos have `other`: obs, action, reward, next_obs, masks, and `valid` where a policy sat."""
         if self.lanes.num_seats != 2:
-            raise ConfigError(f"There is no one other player among {self.lanes.num_seats} seats.")
+            raise ConfigError(f"There is no single other player among {self.lanes.num_seats} seats.")
         self._shows_other = True
 
     def get_settings(self) -> tuple[list[Opponent], np.ndarray, bool]:

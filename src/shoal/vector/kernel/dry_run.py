@@ -28,8 +28,7 @@ from shoal.vector.kernel.kernel import SEAT_FUNCTIONS, Kernel
 from shoal.vector.kernel.kinds import SIGNATURES
 from shoal.vector.kernel.reach import Reach, where
 from shoal.vector.kernel.source import SourceSet
-from shoal.vector.seats import own_choices
-from shoal.vector.spaces import empty_batch, num_actions
+from shoal.vector.spaces import empty_batch, num_actions, own_choices
 
 BUDGET_S = 1.0  # of this thread's own time, so that a busy machine does not make it see less
 LANES = 4

@@ -13,7 +13,7 @@ from shoal.errors import ConfigError, KernelError, unknown_name
 from shoal.options import Range
 from shoal.vector.kernel.declared import declared
 from shoal.vector.kernel.forms import leaf_spaces
-from shoal.vector.seats import SeatSpace, common, seated
+from shoal.vector.spaces import SeatSpace, common, seated
 
 SEAT_FUNCTIONS = ("pay", "turn", "present")
 """What only a kernel with seats may have."""

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import nearest
-from shoal.vector.kernel.calls import call_mistakes
+from shoal.vector.kernel.calls import call_mistakes, mixed_tuples
 from shoal.vector.kernel.flow import Finding, return_mistakes, unassigned
 from shoal.vector.kernel.kinds import RNG_METHODS, SIGNATURES, Cells, Fields, Kind, Number, Parts, Scope, Stream
-from shoal.vector.kernel.tuples import mixed_tuples
 
 _REFUSED: dict[type[ast.AST], str] = {
     ast.Global: "`global` cannot be used in a kernel: lanes share nothing. Keep what changes in the state",

@@ -73,7 +73,7 @@ def _compiled(name: str, changes: tuple[tuple[str, object], ...]) -> _Compiled:
     try:
         params = params.replace(**dict(changes))
     except TypeError as error:
-        raise ConfigError(f"The parameters of gymnax's {name} cannot be changed so: {error}.") from error
+        raise ConfigError(f"The parameters of gymnax's {name} cannot be changed like this: {error}.") from error
     spaces = _gym_space(env.observation_space(params)), _gym_space(env.action_space(params))
     reset = jax.jit(jax.vmap(lambda key: env.reset_env(key, params)))
     step = jax.jit(jax.vmap(lambda key, state, action: env.step_env(key, state, action, params)))

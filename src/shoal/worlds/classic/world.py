@@ -27,7 +27,7 @@ class CartPoleOptions:
     half_length: Number = 0.5
     """Half the length of the pole, m."""
     force: Number = 10.0
-    """Of a push, N."""
+    """Force of a push, N."""
     dt: Number = 0.02
     """Seconds of a step."""
     max_steps: Count = 500

@@ -48,7 +48,8 @@ class HockeyOptions:
     """Steps of the rink that one step of the lanes takes with the same actions; bots still act in each of them. Rewards
     are summed, infos are those of the last."""
     discrete: bool = False
-    """Eight actions instead of four numbers: nothing, back, forth, right, left, turn right, turn left, shoot (the last
+    """Eight actions instead of four numbers: nothing, back, forward, right, left, turn right, turn left, shoot (the
+    last
     one only with keep mode)."""
     actions: str | None = None
     """A finer table of discrete actions: fine3, fine4, ..., combined; or the eight."""
@@ -138,7 +139,7 @@ WORLD = World(
     lab="shoal.worlds.hockey.lab:LAB",
     commands={
         "store": Command(
-            "keep the policy of a run among those that come with it", "shoal.worlds.hockey.lab.store:STORE"
+            "store the policy of a run among those that come with the world", "shoal.worlds.hockey.lab.store:STORE"
         )
     },
     parallel="shoal.worlds.hockey.lanes.parallel:parallel_env",

@@ -26,7 +26,7 @@ class DataOptions:
     data: Annotated[str | Path | object, Flag("DATA")] = "families"
     """A folder, pykeen:NAME, or families:SEED, which is generated; from Python also a `Dataset`."""
     rules: Annotated[str | Path | None, Flag("FILE")] = None
-    """Another rule file than the folder's rules.txt."""
+    """A rule file other than the folder's rules.txt."""
     soft_facts: Annotated[str | Path | None, Flag("FILE")] = None
     """Facts to add to those of the folder, as `shoal kg train-kge --soft-facts` writes them."""
     split: Literal["train", "valid", "test"] = "train"

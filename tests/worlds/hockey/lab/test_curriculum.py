@@ -6,9 +6,8 @@ import pytest
 
 from shoal.errors import ConfigError
 from shoal.training.settings import read_settings, resolve_config
-from shoal.worlds.hockey.lab.curriculum import SHAPING, load, read
+from shoal.worlds.hockey.lab.curriculum import SHAPING, Mixture, load, read
 from shoal.worlds.hockey.lab.curriculum_settings import settings_from
-from shoal.worlds.hockey.lab.mixture import Mixture
 from shoal.worlds.hockey.lab.policies import stored_policies
 from shoal.worlds.hockey.world import WORLD
 

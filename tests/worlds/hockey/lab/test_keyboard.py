@@ -1,31 +1,18 @@
-import json
-import threading
 import urllib.error
 import urllib.request
 
 import pytest
 
 from shoal.errors import ConfigError
-from shoal.games.lab.page import HOST, make_server
 from shoal.worlds.hockey.lab.keyboard import Match
 from shoal.worlds.hockey.lanes.constants import PUCK
+from tests.games.serving import post, served
 
 
 @pytest.fixture
 def address():
-    server = make_server(Match("strong", seed=0))
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://{HOST}:{server.server_port}"
-    server.shutdown()
-    server.server_close()
-    thread.join()
-
-
-def post(address, body):
-    request = urllib.request.Request(f"{address}/step", data=body, method="POST")
-    with urllib.request.urlopen(request) as response:
-        return json.load(response)
+    with served(Match("strong", seed=0)) as address:
+        yield address
 
 
 def test_keys_move_the_left_racket_and_the_page_is_complete(address):

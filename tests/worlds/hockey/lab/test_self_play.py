@@ -13,10 +13,9 @@ from shoal.agents.n_step import Steps
 from shoal.errors import ConfigError
 from shoal.games.lab.pool import Pool, Ratings
 from shoal.training.metrics import deterministic, read_rows
-from shoal.worlds.hockey.lab.curriculum import read
+from shoal.worlds.hockey.lab.curriculum import Mixture, read
 from shoal.worlds.hockey.lab.games import find_entrant, name_of, play, play_pair
-from shoal.worlds.hockey.lab.hooks import Phases
-from shoal.worlds.hockey.lab.mixture import Mixture, opponent_weights
+from shoal.worlds.hockey.lab.hooks import Phases, opponent_weights
 from shoal.worlds.hockey.lab.policies import freeze_run
 from shoal.worlds.hockey.lanes.tables import action_table
 
@@ -215,7 +214,7 @@ def test_the_tournament_verb_prints_and_draws(run, tmp_path, capsys):
         play({"weak": "weak"}, 10)
     assert main(["tournament", "weak", "strong", "--world", "cartpole"]) == 2
     assert main(["tournament", "weak", "weak"]) == 2
-    assert "Somebody takes part twice" in capsys.readouterr().err
+    assert "A player is named twice" in capsys.readouterr().err
 
 
 def test_a_won_game_pays_a_bonus_to_the_steps_that_led_to_it():

@@ -18,7 +18,7 @@ MOST_STONES = 30
 
 @dataclass(frozen=True)
 class BestMovesCommand:
-    """Say in which share of solved positions, taken from random games, a player's move is one of the best."""
+    """Say for what share of solved positions, taken from random games, a player's move is one of the best."""
 
     run: Annotated[str, Flag("RUN", positional=True)]
     """The player: a run folder, or a stored policy (.safetensors)."""

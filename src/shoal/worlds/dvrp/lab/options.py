@@ -26,7 +26,7 @@ class NegotiationOptions:
     use_purpose: bool = False
     """Read answers by type and purpose of the trip, instead of by type alone."""
     balanced: bool = True
-    """Learn from the answers that all offers would have got, as far as trips are known, not from those made alone."""
+    """Learn from the answers that all offers would have got, as far as trips are known, not only from those made."""
     background: bool = False
     """Update in a thread of its own; the masks change when it is done, at the end of an epoch."""
     epsilon: float = 0.2

@@ -17,7 +17,6 @@ from shoal.games.lab.pool import STRATEGIES
 from shoal.options import Values
 from shoal.reading import is_number, shortened
 from shoal.training.settings import read_config
-from shoal.worlds.hockey.lab.mixture import Mixture
 from shoal.worlds.hockey.lab.policies import load_fitting, stored_policies
 from shoal.worlds.hockey.lanes.kernel import WIDTHS
 from shoal.worlds.hockey.world import MODES
@@ -44,6 +43,21 @@ MOST = 2**63
 """Episodes and steps are fewer."""
 T = TypeVar("T")
 _ARCHIVE = {"pfsp": 0.5, "random": 0.3, "baseline": 0.2}
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Who a learner plays against: shares of nobody, the bots, itself, its past and stored policies, of any sum."""
+
+    nobody: float = 0.0
+    weak: float = 0.0
+    strong: float = 0.0
+    learner: float = 0.0
+    pool: float = 0.0
+    strategy: str = "prioritised"
+    """How a member of the pool is chosen: the latest, any, or most often those that are neither beaten nor hopeless."""
+    files: tuple[tuple[str, float], ...] = ()
+    """Stored policies and their shares."""
 
 
 @dataclass(frozen=True)

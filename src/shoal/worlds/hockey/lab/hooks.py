@@ -25,20 +25,23 @@ from shoal.training.loop import Loop
 from shoal.trees import Tree
 from shoal.vector.batch import Batch
 from shoal.worlds.hockey.lab import curriculum
-from shoal.worlds.hockey.lab.curriculum import Phase
+from shoal.worlds.hockey.lab.curriculum import Mixture, Phase
 from shoal.worlds.hockey.lab.games import both_sides, play_rink
-from shoal.worlds.hockey.lab.mixture import AFTER_LEARNER, LEARNER, Mixture, opponent_weights
 from shoal.worlds.hockey.lab.options import HockeyTraining
 from shoal.worlds.hockey.lab.policies import load_fitting
 from shoal.worlds.hockey.lanes.kernel import WIDTHS
 from shoal.worlds.hockey.lanes.tables import action_signs, action_table, mirrored_choices, obs_signs
-from shoal.worlds.hockey.lanes.versus import STRONG, WEAK, VersusBatch, make_lanes
+from shoal.worlds.hockey.lanes.versus import FIRST_POLICY, STRONG, WEAK, VersusBatch, make_lanes
 from shoal.worlds.hockey.world import BOTS, HockeyOptions
 
 RECENT = 0.98
 """Weight of the past in the shares of games won that are logged and that end phases."""
 MIN_GAMES = 200
 """Games of a phase before its share of games won is believed."""
+
+LEARNER = FIRST_POLICY
+"""The number of the learner itself as it was after the last iteration; stored policies and the pool follow."""
+AFTER_LEARNER = LEARNER + 1
 
 HockeyConfig = TrainConfig[HockeyOptions, HockeyTraining]
 
@@ -275,3 +278,14 @@ class WinRates:
                 result = summary(play_rink(batch, Actor(loop.agent), self.games, Seed(0, Stream.GAMES)))
             shares |= {f"eval/won_{bot}": result["won"], f"eval/lost_{bot}": result["lost"]}
         return shares
+
+
+def opponent_weights(mixture: Mixture, pool: Pool) -> list[float]:
+    """Weights of nobody, weak, strong, the learner, the files and the members, as `VersusBatch` draws by.
+
+    While the pool is empty, its share goes to the learner itself.
+    """
+    learner = mixture.learner + (0.0 if pool.members else mixture.pool)
+    members = (mixture.pool * pool.weights(mixture.strategy)).tolist() if pool.members else []
+    files = [share for _, share in mixture.files]
+    return [mixture.nobody, mixture.weak, mixture.strong, learner, *files, *members]

@@ -14,8 +14,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from shoal.games.lanes.draws import drawn
-from shoal.games.lanes.opposed import OpposedBatch
+from shoal.games.lanes.opposed import OpposedBatch, drawn
 from shoal.options import Values
 from shoal.seeding import Seeds
 from shoal.trees import Tree
@@ -28,7 +27,7 @@ from shoal.worlds.hockey.lanes.tables import action_table
 from shoal.worlds.hockey.world import EXTERNAL, MODES, POOL, SEATS, HockeyOptions
 
 MODE = 1
-"""What random numbers are drawn for, beside opponents."""
+"""What random numbers are drawn for, besides opponents."""
 NOBODY, WEAK, STRONG, FIRST_POLICY = range(4)
 """Numbers of opponents; the policies follow from the last one on."""
 _SEATS = np.array([SEATS.index(seat) for seat in ("none", "weak", "strong", "policy")])  # as the rink numbers them

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class KGTraining:
-    """What training can be told beside."""
+    """What else training can be told."""
 
     curriculum: tuple[int, ...] | None = None
     """Greatest annotated depths of the training queries, e.g. [2,3,6]: each lasts an equal share of the run, and a last

@@ -27,7 +27,7 @@ class ProveCommand:
     data: Data = "families"
     """A folder, pykeen:NAME, or families."""
     rules: Annotated[str | None, Flag("FILE")] = None
-    """Another rule file than the folder's rules.txt."""
+    """A rule file other than the folder's rules.txt."""
     max_depth: int = 6
     """Steps up to which to search."""
     max_atoms: int = 6
@@ -57,10 +57,10 @@ class KGECommand:
     data: Data = "families"
     """A folder, pykeen:NAME, or families."""
     rules: Annotated[str | None, Flag("FILE")] = None
-    """Another rule file than the folder's rules.txt; predicates of rules are in the vocabulary."""
+    """A rule file other than the folder's rules.txt; predicates of rules are in the vocabulary."""
     model: Literal["complex", "rotate", "rote", "walks"] = "complex"
-    """complex, rotate, rote, or walks, which has no vectors but weights of relations on walks. What is not given of
-    the following is what suits the model."""
+    """complex, rotate, rote, or walks, which has no vectors but weights of relations on walks. Whatever is not given of
+    the following takes what suits the model."""
     rank: int | None = None
     """Complex numbers per entity; states of the walker."""
     epochs: int | None = None

@@ -52,7 +52,7 @@ class ProofOptions:
                 raise ConfigError(f"{name} must be at least {least}, not {getattr(self, name)}.")
         if self.max_states < self.num_extra + 1:
             raise ConfigError(
-                f"max_states={self.max_states} leaves no room for a successor beside {self.num_extra} other action(s). "
+                f"max_states={self.max_states} leaves no room for a successor besides {self.num_extra} other actions. "
                 f"It must be at least {self.num_extra + 1}."
             )
         if tuple(self.corruption) not in _SIDES:
@@ -64,7 +64,7 @@ class ProofOptions:
 
     @property
     def num_extra(self) -> int:
-        """Actions beside the successors."""
+        """Actions besides the successors."""
         return int(self.end_action) + int(self.end_true_action) + int(self.kge_action)
 
     @property

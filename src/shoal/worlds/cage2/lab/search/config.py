@@ -20,7 +20,8 @@ class SearchConfig:
     at_once: int = 1
     """Orders trained at once, as sub-batches of one run with one network."""
     inherit: Literal["none", "previous", "same", "nearest"] = "nearest"
-    """Where first weights come from: fresh, the pick before, an earlier pick of the same or of the nearest order."""
+    """Where the first weights come from: fresh, the pick before, an earlier pick of the same or of the nearest
+    order."""
     num_envs: int = 25
     """Environments per order."""
     red: str = "bline"
