@@ -10,6 +10,8 @@ import dataclasses
 import enum
 import functools
 import inspect
+import itertools
+import operator
 import types
 from collections.abc import Callable
 
@@ -17,12 +19,12 @@ import gymnasium as gym
 import numpy as np
 
 from shoal.port.expressions import GENERATORS
-from shoal.port.folding import Folding
 from shoal.port.frames import as_column
 from shoal.port.joining import join_all, layout_of
 from shoal.port.layouts import ObjL
-from shoal.port.refusal import Cannot
+from shoal.port.refusal import Cannot, Restart
 from shoal.port.sharing import CHANGING
+from shoal.port.standard_calls import OPERATIONS_BY_NAME, StandardCalls
 from shoal.port.values import (
     Bound,
     Const,
@@ -42,7 +44,7 @@ RANDOM = ("numpy.random", "gymnasium.utils.seeding")
 DRAWING = {"render", "_render", "render_frame", "_render_frame", "_render_gui", "_render_text"}
 
 
-class Calls(Folding):
+class Calls(StandardCalls):
     """How calls are followed."""
 
     def only_tells(self, node: ast.Call) -> bool:
@@ -122,10 +124,16 @@ class Calls(Folding):
             return self.builtin(name, arguments, named)
         if function is collections.deque:
             return self.make_deque(arguments, named.get("maxlen", arguments[1] if len(arguments) > 1 else Const(None)))
-        if function in (enumerate, zip, reversed, map, filter, range):
+        if function in (enumerate, zip, reversed, range):
             return self.builtin(name, arguments, named)
         if isinstance(function, types.BuiltinFunctionType) and function.__module__ == "math":
             return self.math_call(name, arguments)
+        if function in STANDARD:
+            return getattr(self, f"standard_{STANDARD[function]}")(arguments, named)
+        if getattr(function, "__module__", "") == "_operator" and name in OPERATIONS_BY_NAME:
+            return self.operation_by_name(name, arguments)
+        if isinstance(function, operator.attrgetter | operator.itemgetter):
+            return self.got(function, arguments[0])
         if isinstance(function, type) and issubclass(function, np.generic):
             return self.numpy_cast(np.dtype(function), arguments)
         if (
@@ -135,6 +143,9 @@ class Calls(Folding):
         ):
             return self.numpy_call(name, arguments, named)
         receiver = getattr(function, "__self__", None)
+        if id(receiver) in self.written and name in CHANGING:
+            self.decisions.lists[self.written[id(receiver)][1]] = self.decisions.list_cap(), False
+            raise Restart
         if isinstance(receiver, list | dict | set | collections.deque | np.ndarray) and name in (*CHANGING, "fill"):
             raise Cannot(
                 f"calls .{name}() of something that never changed while it was watched",
@@ -146,6 +157,10 @@ class Calls(Folding):
                 return self.method(Const(receiver), name, arguments, named)
             if isinstance(receiver, str | bytes | tuple | list | set | frozenset | np.ndarray | int | float | range):
                 return self.fold_call(function, arguments, named)
+        if isinstance(receiver, str):
+            found = self.for_every_text(function, arguments, named)
+            if found is not None:
+                return found
         if isinstance(function, types.BuiltinMethodType) and isinstance(
             function.__self__, dict | list | tuple | set | np.ndarray | frozenset
         ):
@@ -155,6 +170,22 @@ class Calls(Folding):
         if isinstance(function, types.FunctionType):
             return self.call_plain(function, arguments, named)
         raise Cannot(f"calls {name or function!r}, which has no translation")
+
+    def for_every_text(
+        self, function: Callable[..., object], arguments: list[Value], named: dict[str, Value]
+    ) -> Value | None:
+        """A function of one of some strings, and constants: one of what it gives for each."""
+        varying = [a for a in arguments if not isinstance(a, Const)]
+        if named or len(varying) != 1 or not isinstance(varying[0], Fam):
+            return None
+        options = varying[0].options
+        if not all(isinstance(x, str) for x in options):
+            return None
+        rows = [[x if a is varying[0] else a.value for a in arguments] for x in options]  # type: ignore[attr-defined]
+        try:
+            return self.simple(Fam([function(*row) for row in rows], varying[0].index))
+        except Exception:  # raised for some only
+            return None
 
     def fold_call(self, function: Callable[..., object], arguments: list[Value], named: dict[str, Value]) -> Value:
         values = [a.value for a in arguments]  # type: ignore[attr-defined]
@@ -222,6 +253,8 @@ class Calls(Folding):
             list,
             tuple,
             slice,
+            operator.itemgetter,
+            operator.attrgetter,
         ):
             return self.fold_call(cls, arguments, named)
         layout = self.made_layout(cls)
@@ -263,6 +296,12 @@ class Calls(Folding):
 
 
 TYPES = (int, float, bool, str, tuple, list, set, dict)
+STANDARD: dict[object, str] = {
+    filter: "filter", map: "map", functools.reduce: "reduce", itertools.product: "product",
+    itertools.chain: "chain", itertools.chain.from_iterable: "chained", itertools.combinations: "combinations",
+    itertools.permutations: "permutations", itertools.pairwise: "pairwise", itertools.accumulate: "accumulate",
+}  # fmt: skip
+"""Functions of the standard library that `standard_calls` follows."""
 FOREIGN = {
     "pandas",
     "torch",

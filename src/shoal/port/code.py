@@ -110,6 +110,8 @@ class Code:
         """Variables that hold a copy of what can be changed, and what they are copies of."""
         self.copying = False
         """Whether the original copies too."""
+        self.written: dict[int, tuple[object, Any]] = {}
+        """Constant sets that were written out here, by identity, and where."""
         self._temporaries = 0
         self._computed: dict[str, str] = {}
         """Variables that hold what costs much to compute, by its expression."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from shoal.port.code import type_name
-from shoal.port.layouts import Layout, ListL, MaybeL, ObjL, SeqL
+from shoal.port.layouts import DictL, Layout, ListL, MaybeL, ObjL, SeqL
 from shoal.port.refusal import Cannot
 from shoal.port.values import literal
 from shoal.port.watch import Watched
@@ -35,6 +35,9 @@ def _helpers(layout: Layout | None) -> Iterator[ObjL]:
         yield from _helpers(layout.item)
     elif isinstance(layout, SeqL):
         for item in layout.items:
+            yield from _helpers(item)
+    elif isinstance(layout, DictL):
+        for _, item in layout.items:
             yield from _helpers(item)
 
 

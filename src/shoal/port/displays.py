@@ -11,6 +11,7 @@ import gymnasium as gym
 from shoal.port.frames import Frame, Walk, as_list_maker, can_change, definition_of
 from shoal.port.joining import join, reference_of
 from shoal.port.layouts import ListL
+from shoal.port.recursion import without_tail_calls
 from shoal.port.refusal import Cannot
 from shoal.port.truths import Truths
 from shoal.port.values import (
@@ -84,8 +85,6 @@ class Displays(Truths):
 
     def see_Set(self, node: ast.Set) -> Value:
         values = self.values(node.elts)
-        if all(isinstance(v, Const) for v in values):
-            return Const({v.value for v in values})  # type: ignore[attr-defined]
         return self.make_set([Seq(values)], {})
 
     def see_Dict(self, node: ast.Dict) -> Value:
@@ -232,6 +231,7 @@ class Displays(Truths):
         """Write out a function of the environment's in place of its call."""
         function = inspect.unwrap(function)
         node, file = definition_of(function)
+        node = without_tail_calls(node, owner is not None)
         name = function.__qualname__.replace("<locals>.", "")
         scope = dict(function.__globals__)
         if function.__closure__:

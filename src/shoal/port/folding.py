@@ -111,8 +111,13 @@ class Folding(Indexing):
                 self.emit(f"assert {n.expr} > 0")
         self.emit(f"{place} = 0")
 
+        test = f"{{}} {symbol} {{}}"
+        if kind.is_float:  # the first NaN is what NumPy gives
+            test = f"not {{}} {'<=' if symbol == '>' else '>='} {{}} and {{1}} == {{1}}".replace("{}", "{0}", 1)
+            test = test.replace("{}", "{1}")
+
         def step(total: str, x: Num, at: str) -> list[str]:
-            return [f"if {x.expr} {symbol} {total}:", f"    {total} = {x.expr}", f"    {place} = {at}"]
+            return [f"if {test.format(x.expr, total)}:", f"    {total} = {x.expr}", f"    {place} = {at}"]
 
         best = self.fold(value, first, kind, step)
         return Num(self.temporary(place), NP_INT) if wants_place else best

@@ -10,6 +10,7 @@ import inspect
 import textwrap
 import types
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -400,6 +401,8 @@ def definition_of(function: types.FunctionType) -> tuple[Any, str]:
             f"calls {getattr(function, '__qualname__', function)!s}, whose source cannot be read",
             "Write it as Python in a file.",
         ) from None
+    if function.__name__ == "<lambda>":
+        return lambda_of(function), inspect.getsourcefile(function) or "?"
     try:
         tree = ast.parse(textwrap.dedent("".join(lines)))
     except SyntaxError:
@@ -409,3 +412,21 @@ def definition_of(function: types.FunctionType) -> tuple[Any, str]:
         if isinstance(node, ast.FunctionDef | ast.Lambda):
             return node, inspect.getsourcefile(function) or "?"
     raise Cannot(f"calls {function.__qualname__}, which is not a plain function")
+
+
+def lambda_of(function: types.FunctionType) -> ast.Lambda:
+    """The syntax tree of a lambda, wherever in a statement it stands."""
+    code, file = function.__code__, inspect.getsourcefile(function)
+    spots = [(line, column) for line, _, column, end in code.co_positions() if line is not None and end]
+    for node in reversed(_file_tree(file or "", Path(file).stat().st_mtime_ns if file else 0)):  # inner ones first
+        begin, end = (node.body.lineno, node.body.col_offset), (node.body.end_lineno, node.body.end_col_offset)
+        if node.lineno == code.co_firstlineno and all(begin <= spot < end for spot in spots):
+            return copy.deepcopy(node)
+    raise Cannot("calls a lambda whose source cannot be found", "Write it with `def`.")
+
+
+@functools.lru_cache(maxsize=64)
+def _file_tree(file: str, _changed: int) -> list[ast.Lambda]:
+    """All lambdas of a file."""
+    with open(file, encoding="utf-8") as source:
+        return [node for node in ast.walk(ast.parse(source.read())) if isinstance(node, ast.Lambda)]

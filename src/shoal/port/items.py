@@ -10,11 +10,12 @@ import numpy as np
 
 from shoal.port.arrays import Arrays, Shifted
 from shoal.port.frames import can_change
-from shoal.port.joining import join_all, layout_of
-from shoal.port.refusal import Cannot, Raises
+from shoal.port.joining import as_rows, join_all, layout_of
+from shoal.port.refusal import Cannot, Raises, Restart
 from shoal.port.truths import one_of_dicts
 from shoal.port.values import (
     PY_BOOL,
+    PY_INT,
     Cells,
     Const,
     DictV,
@@ -142,12 +143,27 @@ class Items(Arrays):
                 raise Raises(KeyError(key.value))
             return items[key.value]
         number = self.key_number(list(items), key)
+        if isinstance(owner, DictV) and any(map(can_change, items.values())):
+            return self.list_item(self.as_rows(owner), [Num(number, PY_INT)])
         families = self.families(list(items.values()), number)
         if families is not None:
             return families
         if all(isinstance(v, Const) for v in items.values()):
             return Fam([v.value for v in items.values()], number)
         return self.one_of(list(items.values()), [f"{number} == {k}" for k in range(len(items))])
+
+    def as_rows(self, owner: DictV) -> Lst:
+        """The items of a dict of the state as a list: one that can be changed is found by a key that varies."""
+        if owner.rows is not None:
+            return owner.rows
+        if owner.site is None:
+            raise Cannot(
+                "chooses by a key that varies among things that can be changed",
+                "Keep the dict in an attribute of the environment.",
+            )
+        _, name, layout = owner.site
+        self.decisions.layouts["attribute", name.removeprefix("s.")] = as_rows(layout)
+        raise Restart
 
     def item_of_dicts(self, owner: Fam, key: Value) -> Value:
         """An item of one of some constant dicts."""

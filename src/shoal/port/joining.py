@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import enum
 import functools
 from collections.abc import Callable, Iterable
@@ -25,6 +26,7 @@ from shoal.port.layouts import (
     OpaqueL,
     RefL,
     RngL,
+    RowsL,
     SeqL,
     same,
 )
@@ -197,7 +199,8 @@ def join(a: Layout, b: Layout) -> Layout:
     if isinstance(a, ListL | SeqL) and isinstance(b, ListL | SeqL):
         return _join_lists(a, b)
     if isinstance(a, DictL) and isinstance(b, DictL) and [k for k, _ in a.items] == [k for k, _ in b.items]:
-        return DictL(tuple((k, join(x, y)) for (k, x), (_, y) in zip(a.items, b.items, strict=True)))
+        merged = DictL(tuple((k, join(x, y)) for (k, x), (_, y) in zip(a.items, b.items, strict=True)))
+        return as_rows(merged) if isinstance(a, RowsL) or isinstance(b, RowsL) else merged
     if isinstance(a, ObjL) and isinstance(b, ObjL) and type(a.example) is type(b.example):
         shared = {n: join(a.attributes[n], b.attributes[n]) for n in a.attributes.keys() & b.attributes.keys()}
         both = {**a.attributes, **b.attributes}
@@ -207,6 +210,23 @@ def join(a: Layout, b: Layout) -> Layout:
     raise Cannot(
         f"is now {describe(a)}, now {describe(b)}", "Keep one type and one shape in each variable and attribute."
     )
+
+
+def as_rows(layout: DictL) -> RowsL:
+    """A dict whose items are stored one after the other, in one layout for all."""
+    item = in_memory(join_all(item for _, item in layout.items))
+    return RowsL(tuple((key, item) for key, _ in layout.items))
+
+
+def in_memory(layout: Layout) -> Layout:
+    """The layout of a list inside a list: an array too, if its items are alike."""
+    if isinstance(layout, SeqL) and layout.is_list:
+        with contextlib.suppress(Cannot):
+            item = in_memory(join_all(layout.items)) if layout.items else None
+            return ListL(item, max(len(layout.items), 1), fixed=bool(layout.items))
+    if isinstance(layout, ArrL):
+        return replace(layout, memory=True)
+    return layout
 
 
 def join_all(layouts: Iterable[Layout]) -> Layout:

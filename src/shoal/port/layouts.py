@@ -188,7 +188,8 @@ class DictL(Layout):
         return {c: f for k, (_, item) in enumerate(self.items) for c, f in item.columns(f"{name}_{k}", dims).items()}
 
     def read(self, name: str, index: Index = ()) -> Value:
-        return DictV({key: read_at(item, f"{name}_{k}", index) for k, (key, item) in enumerate(self.items)}, -1)
+        items = {key: read_at(item, f"{name}_{k}", index) for k, (key, item) in enumerate(self.items)}
+        return DictV(items, -1, ("column", name, self) if name.startswith("s.") and not index else None)
 
     def export(self, x: object, name: str) -> Exported:
         assert isinstance(x, dict)
@@ -260,6 +261,29 @@ class ListL(Layout):
         return {**length, **packed}
 
 
+@dataclass(frozen=True)
+class RowsL(DictL):
+    """A dict with fixed keys whose items are stored one after the other, since they are found by keys that vary."""
+
+    @property
+    def rows(self) -> ListL:
+        """The items as a list."""
+        return ListL(self.items[0][1], len(self.items), fixed=True)
+
+    def columns(self, name: str, dims: tuple[int, ...] = ()) -> Columns:
+        return self.rows.columns(name, dims)
+
+    def read(self, name: str, index: Index = ()) -> Value:
+        rows = self.rows.read(name, index)
+        assert isinstance(rows, Lst)
+        items = {key: read_at(item, rows.base, (*index, str(k))) for k, (key, item) in enumerate(self.items)}
+        return DictV(items, -1, ("column", name, self) if name.startswith("s.") and not index else None, rows)
+
+    def export(self, x: object, name: str) -> Exported:
+        assert isinstance(x, dict)
+        return self.rows.export([x[key] for key, _ in self.items], name)
+
+
 def whole_export(layout: Layout, x: object, name: str) -> Exported:
     """As `export`, with arrays in one piece, as they are inside lists."""
     return _in_pieces(layout).export(x, name)
@@ -274,7 +298,7 @@ def _in_pieces(layout: Layout) -> Layout:
     if isinstance(layout, SeqL):
         return replace(layout, items=tuple(map(_in_pieces, layout.items)))
     if isinstance(layout, DictL):
-        return DictL(tuple((key, _in_pieces(item)) for key, item in layout.items))
+        return replace(layout, items=tuple((key, _in_pieces(item)) for key, item in layout.items))
     if isinstance(layout, ObjL):
         return ObjL({name: _in_pieces(item) for name, item in layout.attributes.items()}, layout.example)
     return layout

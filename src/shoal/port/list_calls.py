@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 from collections.abc import ItemsView, KeysView, ValuesView
 
 import numpy as np
 
+from shoal.port import plain_python
 from shoal.port.expressions import text_of
 from shoal.port.frames import Walk, as_walk
-from shoal.port.joining import join, join_all, reference_of, without_references
-from shoal.port.layouts import Layout, ListL, MaybeL, RefL, SeqL, read_at
+from shoal.port.joining import in_memory, join, join_all, reference_of, without_references
+from shoal.port.layouts import Layout, ListL, MaybeL, RefL, read_at
 from shoal.port.python_calls import PythonCalls
 from shoal.port.refusal import Cannot, Restart
 from shoal.port.sharing import CHANGING, MOVED, can_be_shared, referred
 from shoal.port.values import (
     PY_INT,
     TEXT,
+    Bits,
     Cells,
     Const,
     DictV,
@@ -30,15 +31,8 @@ from shoal.port.values import (
     Opaque,
     Seq,
     Value,
+    as_whole,
 )
-
-
-def in_memory(layout: Layout) -> Layout:
-    """The layout of a list inside a list: an array too, if its items are alike."""
-    if isinstance(layout, SeqL) and layout.is_list and layout.items:
-        with contextlib.suppress(Cannot):
-            return ListL(in_memory(join_all(layout.items)), len(layout.items), fixed=True)
-    return layout
 
 
 class ListCalls(PythonCalls):
@@ -64,8 +58,13 @@ class ListCalls(PythonCalls):
             if name == "index":
                 return Num(self.key_number(list(owner.value), self.simple(arguments[0])), PY_INT)
             return self.builtin_sum([Seq([self.compare(ast.Eq(), arguments[0], Const(x)) for x in owner.value])], {})
+        if isinstance(owner, Num) and owner.kind.weak and name in ("bit_count", "bit_length"):
+            made = plain_python.ones_of if name == "bit_count" else plain_python.length_of
+            return self.written_out(made, Num(as_whole(owner), PY_INT))
         if isinstance(owner, Cells | Mem | Num) or (isinstance(owner, Const) and isinstance(owner.value, np.ndarray)):
             return self.array_method(owner, name, arguments, named)
+        if isinstance(owner, Bits) and name == "count" and getattr(arguments[0], "value", None) == "1":
+            return self.written_out(plain_python.ones_of, owner.number)
         if isinstance(owner, Opaque) or (isinstance(owner, Const) and isinstance(owner.value, str)):
             return Opaque(TEXT)
         raise Cannot(f"calls .{name}() of {self.name_of(owner)}, which has no translation")

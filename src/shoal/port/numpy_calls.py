@@ -11,6 +11,7 @@ import numpy as np
 
 from shoal.port import numpy_plain
 from shoal.port.frames import Walk
+from shoal.port.given import Given
 from shoal.port.list_calls import ListCalls
 from shoal.port.refusal import Cannot
 from shoal.port.values import (
@@ -48,6 +49,8 @@ ALIASES = {"absolute": "abs", "fabs": "abs", "ascontiguousarray": "asarray", "am
            "empty_like": "zeros_like"}  # fmt: skip
 NEVER_FOLDED = {"zeros", "ones", "full", "empty", "array", "asarray", "zeros_like", "fill_diagonal"}
 """What is made here may be changed later, or is changed here."""
+HARMLESS = {"copy", "order", "casting", "subok", "like"}
+"""Named arguments of NumPy's functions that change no number."""
 PLAIN = {name: member for name, member in vars(numpy_plain).items() if isinstance(member, types.FunctionType)}
 
 
@@ -58,8 +61,23 @@ class NumpyCalls(ListCalls):
         name = ALIASES.get(name, name)
         arguments = [self.simple(a) for a in arguments]
         named = {key: self.simple(value) for key, value in named.items()}
-        if "out" in named:
-            return self.computed_into(named.pop("out"), name, arguments, named)
+        out, where = named.pop("out", None), named.pop("where", None) if name != "where" else None
+        if out is not None or where is not None:
+            return self.computed_into(out, where, name, arguments, named)
+        given = Given(named)
+        made = self.numpy_function(name, arguments, given)
+        if self.has_one_axis(arguments[:1], given):
+            given.read.add("axis")
+        given.all_read(f"np.{name}", HARMLESS)
+        return made
+
+    def has_one_axis(self, arguments: list[Value], named: dict[str, Value]) -> bool:
+        """Whether `axis=` names the only axis that there is."""
+        axis = named.get("axis")
+        ranks = [len(self.shape(a)) for a in arguments if isinstance(a, Cells | Mem | Const)]
+        return isinstance(axis, Const) and axis.value in (None, 0, -1) and ranks == [1]
+
+    def numpy_function(self, name: str, arguments: list[Value], named: dict[str, Value]) -> Value:
         if name in OPERATIONS:
             return self.binary(OPERATIONS[name](), arguments[0], arguments[1])
         if name in TESTS:
@@ -86,11 +104,18 @@ class NumpyCalls(ListCalls):
         made.site = self.site  # type: ignore[attr-defined]
         return made
 
-    def computed_into(self, out: Value, name: str, arguments: list[Value], named: dict[str, Value]) -> Value:
-        """`np.add(a, b, out=c)`."""
+    def computed_into(
+        self, out: Value | None, where: Value | None, name: str, arguments: list[Value], named: dict[str, Value]
+    ) -> Value:
+        """`np.add(a, b, out=c, where=mask)`."""
+        if isinstance(out, Const) and getattr(out, "site", None) is not None:
+            self.changed(out)
         if not isinstance(out, Cells | Mem):
-            raise Cannot(f"computes into {self.name_of(out)}", "Assign the result: x[:] = ...")
+            what = "some elements only, and leaves the others undefined" if out is None else f"into {self.name_of(out)}"
+            raise Cannot(f"computes {what}", "Assign the result: x[:] = np.where(...).")
         result = self.numpy_call(name, arguments, named)
+        if where is not None:
+            result = self.numpy_call("where", [where, result, out], {})
         self.changed(out)
         self.store_array(out, result)
         return out

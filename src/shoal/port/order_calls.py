@@ -93,6 +93,8 @@ class OrderCalls(MathCalls):
             made = self.shallow_copy(replace(value, is_set=False, drops=False))
         else:
             items = self.items(value)
+            if "key" not in named and all(isinstance(item, Const) for item in items):
+                return self.builtin_sorted([Const([item.value for item in items])], named)  # type: ignore[attr-defined]
             self.decisions.lists.setdefault(self.site, (max(len(items), 1), True))
             made = self.bounded(Seq(items, True, self.site, self.depth))
         assert isinstance(made, Lst)

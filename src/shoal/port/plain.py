@@ -6,6 +6,7 @@ import ast
 import copy
 import inspect
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from shoal.port.frames import (
     takes_fam,
 )
 from shoal.port.joining import join, layout_of, reference_of, without_references
-from shoal.port.layouts import ArrL, ConstL, FamL, NumL, OpaqueL, same, tidy
+from shoal.port.layouts import ArrL, ConstL, FamL, ListL, NumL, OpaqueL, SeqL, same, tidy
 from shoal.port.refusal import Cannot, Restart
 from shoal.port.sharing import CHANGING, homes, referred
 from shoal.port.values import (
@@ -319,6 +320,8 @@ class PlainStatements(Attempts):
             else (join(as_column(layout), wanted))
         )
         if both != layout and not (isinstance(layout, ConstL) and isinstance(value, Const) and both == layout):
+            if isinstance(both, ListL) and isinstance(layout, SeqL) and not (both.fixed or both.drops):
+                both = replace(both, cap=self.decisions.most_items(both.cap))
             made = not base.startswith("s.")
             self.decisions.layouts[("made", type(owner.layout.example), name) if made else ("attribute", path)] = both
             raise Restart

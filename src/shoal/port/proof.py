@@ -22,7 +22,7 @@ from gymnasium.vector import AutoresetMode
 from shoal.errors import KernelError
 from shoal.port import mt, pcg
 from shoal.port.lanes import PortedKernel
-from shoal.port.layouts import DictL, Exported, Layout, ListL, MaybeL, ObjL, SeqL, tidy
+from shoal.port.layouts import DictL, Exported, Layout, ListL, MaybeL, ObjL, RowsL, SeqL, tidy
 from shoal.port.refusal import Cannot, Outgrown, PortError
 from shoal.port.watch import actions_of, unwrap
 from shoal.port.writer import Source
@@ -292,6 +292,8 @@ class _Replay:
 
 def guards_of(layout: Layout, name: str) -> dict[str, list[str]]:
     """For every column those that say how much of it means something: lengths of lists, and whether it is None."""
+    if isinstance(layout, RowsL):
+        return guards_of(layout.rows, name)
     if isinstance(layout, ObjL):
         stem = f"{name}_" if name else ""
         parts = [guards_of(item, stem + tidy(a)) for a, item in layout.attributes.items()]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from shoal.port.frames import Walk, as_walk
+from shoal.port.given import Given
 from shoal.port.joining import reference_of
 from shoal.port.layouts import ListL
 from shoal.port.order_calls import OrderCalls
@@ -20,6 +21,7 @@ from shoal.port.values import (
     PY_FLOAT,
     PY_INT,
     TEXT,
+    Bits,
     Cells,
     Const,
     DictV,
@@ -37,6 +39,8 @@ from shoal.port.values import (
 )
 
 FOLDED = {"ord", "chr", "hash", "repr", "callable", "bin", "hex", "format", "type", "id"}
+OF_TEXT = {"len", "ord"}
+"""What may be asked of one of some strings."""
 WRITTEN = {"repr", "bin", "hex", "format", "ascii"}
 """Builtins that make text, which is for people to read."""
 
@@ -110,8 +114,11 @@ class PythonCalls(OrderCalls):
 
     def make_set(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         value = self.simple(arguments[0]) if arguments else Const(())
-        if arguments and isinstance(value, Const):
-            return Const(set(value.value))
+        given = [Const(x) for x in value.value] if isinstance(value, Const) else getattr(value, "items", [value])
+        if given and all(isinstance(x, Const) for x in given) and self.site not in self.decisions.lists:
+            members = {x.value for x in given}
+            self.written[id(members)] = members, self.site
+            return Const(members)
         self.decisions.lists.setdefault(self.site, (self.decisions.list_cap(), False))
         made = self.bounded(Seq([], True, self.site, self.depth), is_set=True)
         assert isinstance(made, Lst)
@@ -137,14 +144,25 @@ class PythonCalls(OrderCalls):
         return made
 
     def builtin(self, name: str, arguments: list[Value], named: dict[str, Value]) -> Value:
+        for_texts = self.for_every_text(getattr(builtins, name), arguments, named) if name in OF_TEXT else None
+        if for_texts is not None:
+            return for_texts
         function = getattr(self, f"builtin_{name}", None)
         if function is not None:
-            return function([self.simple(a) for a in arguments], named)
+            given = Given(named)
+            made = function([self.simple(a) for a in arguments], given)
+            given.all_read(f"{name}()", ("strict",))
+            return made
         if all(isinstance(a, Const) for a in arguments) and name in FOLDED:
             return self.fold_call(getattr(builtins, name), arguments, named)
         if name in WRITTEN:
             return Opaque(TEXT)
         raise Cannot(f"calls {name}(), which has no translation")
+
+    def builtin_bin(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        if isinstance(arguments[0], Const):
+            return Const(bin(arguments[0].value))
+        return Bits(TEXT, Num(as_whole(self.number(arguments[0])), PY_INT))
 
     def builtin_len(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         value = arguments[0]
@@ -219,10 +237,6 @@ class PythonCalls(OrderCalls):
             return Walk(length, value.cap, lambda at: self.item(value, f"{length} - 1 - {at}"), value, lengths)
         return Seq(self.items(value)[::-1])
 
-    def builtin_map(self, arguments: list[Value], named: dict[str, Value]) -> Value:
-        rows = zip(*map(self.items, arguments[1:]), strict=False)
-        return Seq([self.hold(self.call(arguments[0], list(row), {})) for row in rows])
-
     def builtin_isinstance(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         value, kinds = arguments[0], arguments[1].value  # type: ignore[attr-defined]
         if isinstance(value, Const):
@@ -258,7 +272,7 @@ class PythonCalls(OrderCalls):
 
     def builtin_sum(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         value = arguments[0]
-        start = arguments[1] if len(arguments) > 1 else Const(0)
+        start = named.get("start", arguments[1] if len(arguments) > 1 else Const(0))
         if isinstance(value, Lst | Walk | Mem):
             walk = as_walk(self, value)
             assert walk is not None
@@ -303,6 +317,7 @@ class PythonCalls(OrderCalls):
         return self.all_of(items) if wants_all else self.any_of(items)
 
     def builtin_round(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        arguments = [*arguments, named["ndigits"]] if "ndigits" in named else arguments
         if all(isinstance(a, Const) for a in arguments):
             return self.fold_call(round, arguments, {})
         if len(arguments) > 1 and not (isinstance(arguments[1], Const) and arguments[1].value is None):

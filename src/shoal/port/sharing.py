@@ -61,8 +61,8 @@ def is_within(value: Value, places: Homes, base: str) -> bool:
     """Whether something lies in the attribute that these are the fields of, or refers to what does."""
     if isinstance(value, Obj) and not value.base.startswith(base):
         return False
-    own = homes(value)
-    return bool(own and own <= places) or bool(referred(value) & places)
+    own, items = homes(value), referred(value)
+    return bool(own and own <= places) or bool(items and items <= places)
 
 
 def can_be_shared(layout: Layout) -> bool:
@@ -234,7 +234,10 @@ class Sharing(KeptPlaces):
             return
         self.lose_list(base)
         self.shares = frozenset(pair for pair in self.shares if not any(one and one <= places for one in pair))
-        self.renew(places)
+        for frame in self.frames():
+            for loop in frame.loops:
+                if _any_part(loop.walked, lambda v: is_within(v, places, base)):
+                    frame.names[loop.renewed] = Opaque(STALE)
         for frame in self.frames():
             for name, value in list(frame.names.items()):
                 if not _any_part(value, lambda v: is_within(v, places, base)):

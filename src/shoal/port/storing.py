@@ -21,6 +21,7 @@ from shoal.port.layouts import (
     NumL,
     ObjL,
     RefL,
+    RowsL,
     SeqL,
     read_at,
     tidy,
@@ -82,6 +83,11 @@ class Storing(Code):
             given = value.items if isinstance(value, DictV) else {}
             if isinstance(value, Const):
                 given = {key: Const(item) for key, item in value.value.items()}
+            if isinstance(layout, RowsL):
+                own = value.rows if isinstance(value, DictV) else None
+                if own is None or own.base != layout.rows.base(name):
+                    self.write(layout.rows, name, Seq([given[key] for key, _ in layout.items], True), index)
+                return layout.read(name, index)
             self._write_items([item for _, item in layout.items], name, [given[key] for key, _ in layout.items], index)
         elif isinstance(layout, ArrL):
             self._write_array(layout, name, value, index)

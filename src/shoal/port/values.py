@@ -294,6 +294,10 @@ class DictV(Value):
 
     items: dict[Any, Value]
     depth: int = 0
+    site: Any = None
+    """For a dict of the state: ("column", its name, its layout)."""
+    rows: Lst | None = None
+    """The same items as a list, where they are stored as one, to be found by a key that varies."""
 
 
 @dataclass
@@ -342,6 +346,13 @@ class Opaque(Value):
     """Something that exists but has no translation; good for nothing but to be thrown away."""
 
     why: str
+
+
+@dataclass
+class Bits(Opaque):
+    """The text of a whole number's bits."""
+
+    number: Num
 
 
 # ---------------------------------------------------------------------- text

@@ -21,7 +21,7 @@ from shoal.port.declarations import (
     _is_set_first,
     space_text,
 )
-from shoal.port.layouts import ArrL, Columns, DictL, Layout, ListL, MaybeL, ObjL, SeqL, tidy
+from shoal.port.layouts import ArrL, Columns, DictL, Layout, ListL, MaybeL, ObjL, RowsL, SeqL, tidy
 from shoal.port.refusal import UNSETTLED, Cannot, Obstacle, Refused, Restart
 from shoal.port.returned import Infos, Returned
 from shoal.port.seen_twice import Holder
@@ -113,12 +113,18 @@ class Writer(Returned):
             parts = tuple(self._settled(item, f"{name}_{k}", decided) for k, item in enumerate(layout.items))
             return replace(layout, items=parts)
         if isinstance(layout, DictL):
+            if isinstance(layout, RowsL):
+                rows = self._arranged(layout.rows, name, decided)
+                assert isinstance(rows, ListL)
+                return RowsL(tuple((key, rows.item) for key, _ in layout.items if rows.item is not None))
             items = enumerate(layout.items)
             return DictL(tuple((key, self._settled(item, f"{name}_{k}", decided)) for k, (key, item) in items))
         if isinstance(layout, VarL):
             return VarL(tuple(self._arranged(option, name, decided) for option in layout.options))
         if isinstance(layout, ListL):
             item = self.decisions.layouts.get(("items", name), layout.item)
+            if item is not None:
+                item = self._arranged(item, layout.base(name), decided or item is not layout.item)
             grows = not (decided or layout.fixed or layout.drops)
             return replace(layout, item=item, cap=self.decisions.most_items(layout.cap) if grows else layout.cap)
         return layout
