@@ -320,10 +320,11 @@ def distance_between(first: str, last: str) -> int | None:
 
 
 class Shifted:
-    """The items of a list from a place on."""
+    """The items of a list from a place on, in steps."""
 
-    def __init__(self, code: Arrays, owner: Lst, start: str) -> None:
-        self.code, self.owner, self.start = code, owner, start
+    def __init__(self, code: Arrays, owner: Lst, start: str, step: int = 1) -> None:
+        self.code, self.owner, self.start, self.step = code, owner, start, step
 
     def __call__(self, at: str) -> Value:
-        return self.code.item(self.owner, self.code.temporary(f"{self.start} + {at}"))
+        moved = at if self.step == 1 else f"{self.step} * {at}"
+        return self.code.item(self.owner, self.code.temporary(f"{self.start} + {moved}"))

@@ -130,6 +130,8 @@ class Calls(StandardCalls):
             return self.math_call(name, arguments)
         if function in STANDARD:
             return getattr(self, f"standard_{STANDARD[function]}")(arguments, named)
+        if getattr(function, "__module__", "") in ("_heapq", "heapq") and name in HEAP:
+            return self.heap_call(name, arguments)
         if getattr(function, "__module__", "") == "_operator" and name in OPERATIONS_BY_NAME:
             return self.operation_by_name(name, arguments)
         if isinstance(function, operator.attrgetter | operator.itemgetter):
@@ -283,11 +285,18 @@ class Calls(StandardCalls):
         if dataclasses.is_dataclass(cls):
             names = self.bind(inspect.signature(cls), arguments, named)
             for f in dataclasses.fields(cls):
+                if f.name not in names:  # field(init=False)
+                    begun = f.default_factory() if f.default_factory is not dataclasses.MISSING else f.default
+                    if begun is not dataclasses.MISSING:
+                        self.set_attribute(made, f.name, Const(begun))
+                    continue
                 value = names[f.name]
                 given = not (isinstance(value, Const) and repr(value.value) == "<factory>")
                 if not given and f.default_factory is not dataclasses.MISSING:
                     value = Const(f.default_factory())
                 self.set_attribute(made, f.name, value)
+            if hasattr(cls, "__post_init__"):
+                self.call(self.attribute(made, "__post_init__"), [], {})
             return made
         init = inspect.getattr_static(cls, "__init__")
         if isinstance(init, types.FunctionType):
@@ -296,6 +305,7 @@ class Calls(StandardCalls):
 
 
 TYPES = (int, float, bool, str, tuple, list, set, dict)
+HEAP = ("heappush", "heappop", "heapify", "heappushpop", "heapreplace")
 STANDARD: dict[object, str] = {
     filter: "filter", map: "map", functools.reduce: "reduce", itertools.product: "product",
     itertools.chain: "chain", itertools.chain.from_iterable: "chained", itertools.combinations: "combinations",

@@ -65,6 +65,8 @@ class Decisions:
     """Pairs of places of the state that are one thing in the original when a function begins."""
     places: dict[str, bool] = field(default_factory=dict)
     """Attributes that keep the place of an item of a list, and whether they may be None."""
+    left_out: set[Any] = field(default_factory=set)
+    """Infos that `reset` or `step` gives as something that is not kept."""
     room: int = 1
     """How many times more items lists may have than is likely."""
 

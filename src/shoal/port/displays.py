@@ -58,6 +58,7 @@ class Displays(Truths):
         value = self.write(whole, self.unique("items"), made)
         assert isinstance(value, Lst)
         value.site = self.site  # type: ignore[attr-defined]
+        self.copies.pop(value.length, None)  # items may be copies of something, the list is not
         return value
 
     def display(self, nodes: list[ast.expr], is_list: bool) -> Value:

@@ -95,10 +95,11 @@ class Indexing(Items):
             index = indices[axis] if axis < len(indices) else Const(slice(None))
             if isinstance(index, Const) and isinstance(index.value, slice):
                 if isinstance(n, Dyn):
-                    if index.value != slice(None):
-                        raise Cannot("slices an array whose length varies", "Use a fixed size.")
-                    moved[axis] = (len(shape), "0", 1)
-                    shape.append(n)
+                    part = Span([Const(index.value.start), Const(index.value.stop), Const(index.value.step)])
+                    whole = index.value == slice(None)
+                    first, count, by = ("0", n.expr, 1) if whole else self.span_of(part, n.expr)
+                    moved[axis] = (len(shape), first, by)
+                    shape.append(Dyn(count, n.cap))
                     continue
                 span = range(n)[index.value]
                 moved[axis] = (len(shape), str(span.start), span.step)

@@ -97,6 +97,7 @@ class PlainStatements(Attempts):
                     filled[key] = Const(np.zeros(layout.shape, layout.dtype))
         others = {key: value for key, value in info.items.items() if key not in known}
         if others:
+            self.decisions.left_out |= others.keys()
             self.note(f"infos that are not numbers or arrays are left out: {', '.join(map(repr, others))}")
         return DictV(filled, info.depth)
 

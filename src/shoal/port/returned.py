@@ -11,8 +11,8 @@ import numpy as np
 from shoal.port.joining import layout_of
 from shoal.port.layouts import ArrL, Columns, NumL
 from shoal.port.legacy_draws import LegacyDraws
-from shoal.port.refusal import Cannot
-from shoal.port.values import INT, Cells, Const, DictV, Kind, Mem, Num, Opaque, Seq, Value
+from shoal.port.refusal import Cannot, Restart
+from shoal.port.values import INT, Cells, Const, DictV, Kind, Mem, Num, Opaque, Seq, Value, literal
 
 Infos = dict[str, NumL | ArrL]
 """The infos that are kept, and how."""
@@ -122,7 +122,9 @@ class Returned(LegacyDraws):
             if isinstance(value, Seq) and all(isinstance(layout_of(i), NumL) for i in value.items) and value.items:
                 value = self.array(value)
                 layout = layout_of(value)
-            if not usable or not isinstance(layout, NumL | ArrL) or isinstance(value, Opaque):
+            storable = usable and isinstance(layout, NumL | ArrL) and not isinstance(value, Opaque)
+            if not storable or key in self.decisions.left_out:
+                self.decisions.left_out.add(key)
                 self.note(f"the info {key!r} is left out: it is not a number or an array of fixed shape")
                 continue
             if isinstance(layout, ArrL):
@@ -131,7 +133,21 @@ class Returned(LegacyDraws):
             kept[key] = layout
         return kept
 
+    def no_infos(self, infos: Columns) -> list[str]:
+        """Lines that set infos which a function does not give to zero."""
+        with self.block() as lines:
+            for key, (dtype, shape) in infos.items():
+                self.note(f"the info {key!r} is 0 where the original does not give it")
+                if not shape:
+                    self.emit(f"s.info_{key} = {literal(dtype.type(0))}")
+                else:
+                    zero = literal(dtype.type(0))
+                    self.loop(shape, lambda at, key=key, zero=zero: self.emit(f"s.info_{key}[{', '.join(at)}] = {zero}"))  # type: ignore[misc]
+        return lines
+
     def info_columns(self, reset: Infos, step: Infos) -> Columns:
+        if self.decisions.left_out & {*reset, *step}:  # what one function cannot tell, the other would leave behind
+            raise Restart
         found: Columns = {}
         for key in {**reset, **step}:
             layouts = [part[key] for part in (reset, step) if key in part]

@@ -120,7 +120,12 @@ class Sharing(KeptPlaces):
         places = homes(value)
         if only_length and isinstance(value, Lst) and not value.fixed:
             places = frozenset((_root(value.length),))
-        if self.copied_places(value):
+        own_length = only_length and (
+            (isinstance(value, Lst) and not value.fixed)
+            or (isinstance(value, Seq) and value.site is not None and value.site[0] != "column")  # made here
+        )
+        places = NOWHERE if own_length and isinstance(value, Seq) else places
+        if (places & self.copies.keys()) if own_length else self.copied_places(value):
             raise Cannot(
                 "changes something that stands for one of several things, or for a part of another, and was copied",
                 "Change the original itself: choose with `if`, and change each in its own branch.",

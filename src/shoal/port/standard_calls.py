@@ -102,6 +102,15 @@ class StandardCalls(Folding):
     def standard_chained(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         return self.standard_chain(self.items(self.simple(arguments[0])), named)
 
+    def heap_call(self, name: str, arguments: list[Value]) -> Value:
+        """A function of heapq, on a list of the state or of this function."""
+        owner = self.simple(arguments[0])
+        if isinstance(owner, Seq) and owner.is_list:
+            self.make_list_bounded(owner)
+        if not isinstance(owner, Lst) or owner.is_set:
+            raise Cannot(f"calls heapq.{name} of {self.name_of(owner)}", "Keep the heap in a list.")
+        return self.written_out(getattr(plain_python, name), owner, *arguments[1:])
+
     def operation_by_name(self, name: str, arguments: list[Value]) -> Value:
         return self.binary(OPERATIONS_BY_NAME[name](), *arguments)
 

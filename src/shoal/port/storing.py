@@ -333,6 +333,12 @@ class Storing(Code):
             found = [self.item(value, str(k)) for k in range(value.cap)]
         elif isinstance(value, Maybe):
             return self.items(value.value, count)
+        elif count is not None and isinstance(value, Lst) and not value.is_set:
+            self.emit(f"assert {value.length} == {count}")
+            found = [self.item(value, str(k)) for k in range(count)]
+        elif count is not None and isinstance(value, Mem) and value.shape:
+            self.emit(f"assert {value.shape[0].expr} == {count}")
+            found = [self.element(value, [str(k)]) for k in range(count)]
         else:
             raise Cannot(f"is {self.name_of(value)}, whose length is not known when compiling")
         if count is not None and len(found) != count:

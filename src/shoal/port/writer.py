@@ -139,6 +139,8 @@ class Writer(Returned):
             self.decisions.shares |= self.ended_shares
             raise Restart
         infos = self.info_columns(reset_info, step_info)
+        reset[:0] = self.no_infos({key: infos[key] for key in infos if key not in reset_info})
+        step[:0] = self.no_infos({key: infos[key] for key in infos if key not in step_info})
         observe = self.observe_lines(self.watched.env.observation_space, "obs", "out")
         self.columns |= self.layout.columns("")
         if self.watched.limit is not None:
