@@ -100,6 +100,8 @@ class Code:
         self.stable: set[str] = set()
         self.natural: set[str] = set()
         """Variables that are never below zero."""
+        self.grown: set[str] = {"grown"}
+        """Variables that hold products of whole numbers."""
         self.at_most: dict[str, int] = {}
         """Variables that count something: no more than so many."""
         self.in_rows = True

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from typing import Any
 
 import gymnasium as gym
 
-from shoal.port.frames import Frame, Walk, as_list_maker, can_change, definition_of
+from shoal.port.frames import Frame, Walk, as_list_maker, can_change, definition_of, yields
 from shoal.port.joining import join, reference_of
 from shoal.port.layouts import ListL
 from shoal.port.recursion import without_tail_calls
@@ -27,6 +28,12 @@ from shoal.port.values import (
 )
 
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+
+
+CHANGES = re.compile(r"\b(pcg|mt)\.|^\s*s\.[\w\[\], +*-]+ =")
+"""Lines that draw a number or change the state."""
+ANY_ORDER = ("sum", "any", "all", "min", "max", "len", "set", "frozenset", "sorted")
+"""What gives the same whatever the order of what it is given."""
 
 
 class Displays(Truths):
@@ -145,6 +152,8 @@ class Displays(Truths):
             return True
         first, *others = generators
         iterable = self.simple(self.value(first.iter))
+        if not getattr(element, "any_order", False):
+            self.in_order(iterable)
         varying = isinstance(iterable, Lst | Walk) or (isinstance(iterable, Mem) and isinstance(iterable.shape[0], Dyn))
         if varying or ((items := self.items(iterable)) and len(items) > 256):
             return False
@@ -168,7 +177,9 @@ class Displays(Truths):
         for generator in reversed(node.generators):
             for test in reversed(generator.ifs):
                 body = [ast.If(test, body, [])]
-            body = [ast.For(generator.target, generator.iter, body, [])]
+            loop = ast.For(generator.target, generator.iter, body, [])
+            loop.any_order = is_set or getattr(element, "any_order", False)  # type: ignore[attr-defined]
+            body = [loop]
         empty = ast.Call(ast.Name("set", ast.Load()), [], []) if is_set else ast.List([], ast.Load())
         start = ast.Assign([ast.Name(name, ast.Store())], empty)
         tree = [ast.fix_missing_locations(ast.copy_location(s, node)) for s in (start, *body)]
@@ -187,7 +198,13 @@ class Displays(Truths):
     def see_Call(self, node: ast.Call) -> Value:
         if self.is_super(node.func):
             return self.call_above(node)
+        if isinstance(node.func, ast.Name) and node.func.id in ANY_ORDER:
+            for given in node.args:
+                if isinstance(given, ast.GeneratorExp | ast.ListComp):
+                    given.elt.any_order = True  # type: ignore[attr-defined]
         function = self.value(node.func)
+        if isinstance(function, Const) and function.value in (any, all, next):
+            self.all_at_once(node)
         positional = [a.value if isinstance(a, ast.Starred) else a for a in node.args]
         values = self.values([*positional, *[k.value for k in node.keywords]])
         arguments: list[Value] = []
@@ -201,6 +218,21 @@ class Displays(Truths):
             else:
                 named[keyword.arg] = value
         return self.call(function, arguments, named)
+
+    def all_at_once(self, node: ast.Call) -> None:
+        """`any(f(x) for x in y)` stops early, and here never does: refused where what it asks changes something."""
+        if not node.args or not isinstance(node.args[0], ast.GeneratorExp):
+            return
+        calls = [n for n in ast.walk(node.args[0].elt) if isinstance(n, ast.Call)]
+        calls += [n for g in node.args[0].generators for test in g.ifs for n in ast.walk(test) if isinstance(n, ast.Call)]
+        if not calls:
+            return
+        names = dict(self.frame.names)
+        with self.block() as lines:
+            self.value(node.args[0])
+        self.frame.names = names
+        if any(CHANGES.search(line) for line in lines):
+            raise Cannot("may stop before the last, and what it asks draws or changes something", "Write the loop out.")
 
     def is_super(self, node: ast.expr) -> bool:
         return (
@@ -282,7 +314,7 @@ class Displays(Truths):
         for argument in sorted(assigned & held.keys()):
             self.assign_name(argument, held[argument])
         self.frame = before  # type: ignore[assignment]
-        if any(isinstance(n, ast.Yield | ast.YieldFrom) for n in ast.walk(node)):
+        if yields(node):
             frame.node = as_list_maker(node)
         if isinstance(node, ast.Lambda):
             body = ast.copy_location(ast.Return(node.body), node)

@@ -61,6 +61,11 @@ COMPARISONS: dict[type, tuple[str, Callable[[Any, Any], Any]]] = {
 }  # fmt: skip
 
 
+LARGEST = 2.0**62
+"""Whole numbers of Python's that are kept in 64 bits stay below this."""
+SMALL_FACTOR = 1_000_000
+
+
 class Expressions(Classes):
     """How expressions are followed."""
 
@@ -321,11 +326,30 @@ class Expressions(Classes):
             a, b = (
                 t if n.kind.dtype == F32 or _is_exact(t) else f"np.float32({t})" for t, n in ((a, left), (b, right))
             )
+        if kind.weak and not kind.is_float and isinstance(op, ast.Mult | ast.LShift | ast.Pow):
+            a, b = self.kept_in_word(op, a, b)
         if isinstance(op, ast.Pow):
             return self.power(a, b, left, right, kind)
         if isinstance(op, ast.Div) and not left.kind.is_float and not right.kind.is_float:
             a = f"float({a})"
         return Num(rounded(f"({a} {symbol} {b})", kind), kind)
+
+    def kept_in_word(self, op: ast.operator, a: str, b: str) -> tuple[str, str]:
+        """Operands of whole numbers of Python's own, which have no end: what 64 bits do not hold stops the batch."""
+        varying = [x for x in (a, b) if not _is_whole(x)]
+        small = [x for x in (a, b) if _is_whole(x) and abs(int(x)) <= SMALL_FACTOR]
+        if not varying or set(varying) <= self.natural:
+            return a, b
+        if isinstance(op, ast.Mult) and small:  # what grows by such factors is seen where it is kept
+            return a, b
+        a, b = (x if _is_whole(x) or self.is_stable(x) else self.temporary(x) for x in (a, b))
+        if isinstance(op, ast.Mult):
+            self.emit(f"assert abs(float({a}) * float({b})) < {LARGEST!r}")
+        elif isinstance(op, ast.LShift):
+            self.emit(f"assert {b} < 63 and abs(float({a})) * math.pow(2.0, float({b})) < {2 * LARGEST!r}")
+        else:
+            self.emit(f"assert math.pow(abs(float({a})), float({b})) < {LARGEST!r}")
+        return a, b
 
     def power(self, a: str, b: str, left: Num, right: Num, kind: Kind) -> Num:
         if not kind.is_float:
@@ -362,6 +386,10 @@ class Expressions(Classes):
             return Num(f"(-1 - {number.expr})", number.kind if not number.kind.is_bool else PY_INT)
         kind = PY_INT if number.kind.is_bool else number.kind
         return Num(rounded(f"(-{number.expr})", kind) if kind.is_whole else f"(-{number.expr})", kind)
+
+
+def _is_whole(text: str) -> bool:
+    return text.removeprefix("-").isdigit()
 
 
 def _is_exact(text: str) -> bool:

@@ -253,6 +253,33 @@ def own_nodes(loop: ast.For) -> list[ast.AST]:
     return found
 
 
+def _carries(loop: ast.For, assignment: ast.Assign) -> bool:
+    """Whether what a name is given was read before, so that a turn depends on the one before it."""
+    names = {n.id for target in assignment.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+    last = (assignment.end_lineno or 0, assignment.end_col_offset or 0)
+    loads = [n for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id in names]
+    own = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    return any((n.lineno, n.col_offset) < last for n in loads if n.id not in own)
+
+
+def depends_on_order(loop: ast.For) -> bool:
+    """Whether a loop leaves early, draws, or puts into a list: then its turns cannot change places."""
+    for node in (n for statement in loop.body for n in ast.walk(statement)):
+        if isinstance(node, ast.Break | ast.Return) or (isinstance(node, ast.Assign) and _carries(loop, node)):
+            return True
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            drawn = isinstance(node.func.value, ast.Attribute) and "random" in node.func.value.attr
+            if drawn or node.func.attr in ("append", "insert", "extend", "appendleft"):
+                return True
+    return False
+
+
+def yields(function: ast.AST) -> bool:
+    """Whether this is a generator function, apart from functions inside."""
+    inner = [n for n in ast.iter_child_nodes(function) if not isinstance(n, ast.FunctionDef | ast.Lambda)]
+    return any(isinstance(n, ast.Yield | ast.YieldFrom) or yields(n) for n in inner)
+
+
 def always_leaves(body: list[ast.stmt]) -> bool:
     """Whether every way through these statements ends in `return` or `raise`."""
     for statement in body:

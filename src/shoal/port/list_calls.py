@@ -14,7 +14,7 @@ from shoal.port.joining import in_memory, join, join_all, reference_of, without_
 from shoal.port.layouts import Layout, ListL, MaybeL, RefL, read_at
 from shoal.port.python_calls import PythonCalls
 from shoal.port.refusal import Cannot, Restart
-from shoal.port.sharing import CHANGING, MOVED, can_be_shared, referred
+from shoal.port.sharing import CHANGING, MOVED, REPLACED, can_be_shared, referred
 from shoal.port.values import (
     PY_INT,
     TEXT,
@@ -333,6 +333,19 @@ class ListCalls(PythonCalls):
         if lost and any(True for _ in self.references(owner)):
             self.renew(columns)
         self.forget(lambda v: is_item_of(v, owner) or (lost and bool(referred(v) & columns)), MOVED)
+
+    def lose_item(self, owner: Lst, at: str) -> None:
+        """Another item is about to take a place: names and lists that know the old one by it lose it."""
+        self.forget(lambda v: is_item_of(v, owner), REPLACED)
+        for listed in self.references(owner) if not owner.prefix else ():
+            assert isinstance(listed.layout, RefL)
+            column = [*listed.layout.columns(listed.base)][-1]
+
+            def one(k: list[str], column: str = column) -> None:
+                self.emit(f"if {column}[{k[0]}] == {at}:")
+                self.emit(f"    {column}[{k[0]}] = -1")
+
+            self.loop((Dyn(listed.length, listed.cap),), one)
 
     def list_remove(self, owner: Lst, value: Value) -> Value:
         place = self.index_of(owner, value)

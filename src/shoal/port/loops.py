@@ -16,6 +16,7 @@ from shoal.port.frames import (
     Walk,
     as_walk,
     assigns,
+    depends_on_order,
     loaded_names,
     own_nodes,
     read_outside,
@@ -95,6 +96,8 @@ class Loops(Statements):
         walk = as_walk(self, iterable)
         if walk is None:
             raise Cannot("loops over something whose items are not known", "Loop over range(n).")
+        if not getattr(node, "any_order", False) and depends_on_order(node):
+            self.in_order(iterable)
         site = self.site
         count = walk.count if self.is_stable(walk.count) else self.temporary(walk.count)
         loop = self.begin_loop(node)

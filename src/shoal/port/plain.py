@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import inspect
+import re
 import warnings
 from dataclasses import replace
 from typing import Any
@@ -282,6 +283,8 @@ class PlainStatements(Attempts):
             variable = self.variable(name)
             if value.expr != variable:
                 self.emit(f"{variable} = {value.expr}")
+                if value.kind.weak and value.kind.is_whole and re.search(r" (\*|<<|\*\*) ", value.expr):
+                    self.grown.add(variable)
             if name in set_once(self.frame.node):
                 self.stable.add(variable)
             self.frame.names[name] = Num(variable, value.kind)
@@ -289,6 +292,15 @@ class PlainStatements(Attempts):
             self.frame.names[name] = self.hold(value)
         else:
             self.frame.names[name] = self.hold(value)
+
+    def not_too_large(self, number: Num) -> Num:
+        """A whole number that was multiplied, and is kept: Python's have no end, those of kernels wrap around."""
+        grown = re.search(r" (\*|<<|\*\*) |\b(" + "|".join(sorted(self.grown)) + r")\b", number.expr)
+        if grown is None or number.expr.isidentifier() and number.expr not in self.grown:
+            return number
+        held = self.hold(number)
+        self.emit(f"assert abs({held.expr}) < {2**62}")
+        return held
 
     def set_attribute(self, owner: Obj, name: str, value: Value) -> None:
         layout = owner.layout.attributes.get(name)
@@ -333,6 +345,8 @@ class PlainStatements(Attempts):
         given, moved = value, self.copying
         if referred(value) & frozenset(layout.columns(base)):  # items of the old list, which is about to go
             value, self.copying = self.copy(value), True
+        if isinstance(layout, NumL) and layout.kind.weak and layout.kind.is_whole and isinstance(value, Num):
+            value = self.not_too_large(value)
         self.replaced(layout, base)
         self.rehome(given, self.write(layout, base, value, owner.index))
         self.copying = moved

@@ -72,6 +72,8 @@ def prove(
 def _stopped(what: str, error: KernelError) -> PortError:
     if re.search(r"assert \S*_len\S* <=? \d+", str(error)):
         return Outgrown(f"{what}: a list has more items than there is room for. {error} Use an array of fixed size.")
+    if re.search(r"assert .*< (4\.611686018427388e\+18|9\.223372036854776e\+18|4611686018427387904)", str(error)):
+        return PortError(f"{what}: a whole number grows beyond 64 bits. {error} Keep it small with %, or use a float.")
     return PortError(f"{what}: {error} Keep compiled=False.")
 
 

@@ -77,6 +77,7 @@ class PythonCalls(OrderCalls):
 
     def make_list(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         value = self.simple(arguments[0]) if arguments else Const(())
+        self.in_order(value)
         if isinstance(value, Lst):
             return self.shallow_copy(value)
         if isinstance(value, Walk) or (isinstance(value, Mem) and isinstance(value.shape[0], Dyn)):
@@ -111,6 +112,11 @@ class PythonCalls(OrderCalls):
         self.loop((Dyn(count, walk.cap),), lambda at: self.write(layout, target.base, walk.item(at[0]), (at[0],)))
         self.emit(f"{target.length} = {count}")
         return target
+
+    def in_order(self, value: Value) -> None:
+        """Refuse what depends on the order of a set, which Python does not define."""
+        if isinstance(value, Lst) and value.is_set:
+            raise Cannot("depends on the order of a set, which is Python's own affair", "Write sorted(...) around it.")
 
     def make_set(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         value = self.simple(arguments[0]) if arguments else Const(())
@@ -202,6 +208,7 @@ class PythonCalls(OrderCalls):
         first = named.get("start", arguments[1] if len(arguments) > 1 else Const(0))
         start = int(first.value) if isinstance(first, Const) else 0
         value = arguments[0]
+        self.in_order(value)
         walk = (
             as_walk(self, value)
             if isinstance(value, Lst | Walk) or (isinstance(value, Mem) and isinstance(value.shape[0], Dyn))
@@ -212,6 +219,8 @@ class PythonCalls(OrderCalls):
         return Seq([Seq([Const(k), item]) for k, item in enumerate(self.items(value), start)])
 
     def builtin_zip(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        for value in arguments:
+            self.in_order(value)
         varying = [a for a in arguments if isinstance(a, Walk) or (isinstance(a, Lst) and not a.fixed)]
         if varying:
             walks = [as_walk(self, a) or self.walk_of_items(a) for a in arguments]
@@ -241,6 +250,9 @@ class PythonCalls(OrderCalls):
         value, kinds = arguments[0], arguments[1].value  # type: ignore[attr-defined]
         if isinstance(value, Const):
             return Const(isinstance(value.value, kinds))
+        whole_or_not = isinstance(value, Num) and value.kind.weak and value.kind.is_float
+        if whole_or_not and isinstance(0, kinds) != isinstance(0.0, kinds):
+            raise Cannot("asks whether a number is whole by its type, which may vary", "Compare x == int(x).")
         if isinstance(value, Num) and not value.kind.mixed:
             example = value.kind.dtype.type(0)
             return Const(isinstance(example.item() if value.kind.weak else example, kinds))

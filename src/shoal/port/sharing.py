@@ -22,6 +22,7 @@ CHANGING = {"append", "extend", "insert", "pop", "remove", "clear", "sort", "rev
             "appendleft", "popleft", "extendleft", "rotate", "setdefault", "popitem"}  # fmt: skip
 """Methods that change a list, deque, set or dict."""
 MOVED = "is an item of a list whose items have moved since: use it before something is removed or inserted"
+REPLACED = "is an item of a list in which another was put into a place since: use it before that, or copy it"
 STALE = "was looked at before what it stands for was changed or replaced: look at it again, or take a copy before"
 
 

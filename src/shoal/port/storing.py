@@ -45,6 +45,7 @@ from shoal.port.values import (
     Value,
     as_float,
     as_whole,
+    is_number,
     literal,
     rounded,
     rounds_otherwise,
@@ -309,7 +310,8 @@ class Storing(Code):
         if isinstance(value, Seq):
             found = value.items
         elif isinstance(value, Const) and isinstance(value.value, set | frozenset):
-            found = [Const(x) for x in sorted(value.value)]
+            numbers = all(is_number(y) for x in value.value for y in (x if isinstance(x, tuple) else (x,)))
+            found = [Const(x) for x in (value.value if numbers else sorted(value.value))]  # text has no order of its own
         elif (isinstance(value, Const) and isinstance(value.value, tuple | list | range | str | dict)) or (
             isinstance(value, Const) and isinstance(value.value, np.ndarray) and value.value.ndim
         ):
