@@ -135,6 +135,8 @@ class Attempts(Loops):
 
 def _is_dict(owner: Value) -> bool:
     options = owner.options if isinstance(owner, Fam) else [owner.value] if isinstance(owner, Const) else []
+    if isinstance(owner, Lst) and owner.is_map:
+        return True
     return isinstance(owner, DictV) or (bool(options) and all(isinstance(x, dict) for x in options))
 
 

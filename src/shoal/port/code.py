@@ -65,6 +65,8 @@ class Decisions:
     """Pairs of places of the state that are one thing in the original when a function begins."""
     places: dict[str, bool] = field(default_factory=dict)
     """Attributes that keep the place of an item of a list, and whether they may be None."""
+    dicts: dict[Any, dict[Any, Any]] = field(default_factory=dict)
+    """Dicts that are made in a function, and the layouts of keys that branches or loops set."""
     left_out: set[Any] = field(default_factory=set)
     """Infos that `reset` or `step` gives as something that is not kept."""
     room: int = 1
@@ -312,7 +314,7 @@ class Code:
         if isinstance(value, Mem):
             return self.copy_mem(value)
         if isinstance(value, Lst):
-            layout = ListL(self.item_layout(value), value.cap, value.is_set, value.fixed, value.drops)
+            layout = ListL(self.item_layout(value), value.cap, value.is_set, value.fixed, value.drops, value.is_map)
             return self.write(without_references(layout), self.unique("copy"), value)
         if isinstance(value, Seq) and value.is_list:
             return self.sequence([self.copy(item) for item in value.items], True)

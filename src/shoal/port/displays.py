@@ -10,7 +10,7 @@ from typing import Any
 import gymnasium as gym
 
 from shoal.port.frames import Frame, Walk, as_list_maker, can_change, definition_of, yields
-from shoal.port.joining import join, reference_of
+from shoal.port.joining import join, layout_of, reference_of
 from shoal.port.layouts import ListL
 from shoal.port.recursion import without_tail_calls
 from shoal.port.refusal import Cannot
@@ -25,6 +25,7 @@ from shoal.port.values import (
     Obj,
     Seq,
     Value,
+    literal,
 )
 
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
@@ -100,6 +101,7 @@ class Displays(Truths):
         for key, item in zip(node.keys, node.values, strict=True):
             value = self.hold(self.value(item)) if key is not None else self.value(item)
             if key is None:
+                self.all_there(value)
                 pairs = value.items if isinstance(value, DictV) else {k: Const(v) for k, v in value.value.items()}  # type: ignore[attr-defined]
                 made |= pairs
                 continue
@@ -107,7 +109,28 @@ class Displays(Truths):
             if not isinstance(name, Const):
                 raise Cannot("makes a dict whose keys vary", "Use an array with one place per key.")
             made[name.value] = value
-        return DictV(made, self.depth)
+        return self.local_dict(made)
+
+    def local_dict(self, items: dict[Any, Value]) -> DictV:
+        """A dict that this function makes, with variables for what branches and loops set in it."""
+        made = DictV(items, self.depth, made=self.site)
+        late = []
+        for key, layout in self.decisions.dicts.get(self.site, {}).items():
+            base = self.unique("item")
+            if key in items:
+                layout = join(layout, layout_of(self.simple(items[key])))
+                self.write(layout, base, items[key])
+            else:
+                late.append(key)
+                self.emit(f"{base} = {literal(next(iter(layout.columns('x').values()))[0].type(0))}")
+            made.items[key], made.variables[key] = layout.read(base), (layout, base)
+        made.late = frozenset(late)
+        return made
+
+    def all_there(self, owner: Value) -> None:
+        """Refuse to ask which keys a dict has, if some may be missing."""
+        if isinstance(owner, DictV) and owner.late:
+            raise Cannot("asks for the keys of a dict of which a branch sets some", "Set every key from the start.")
 
     def see_Lambda(self, node: ast.Lambda) -> Value:
         return Local(node, self.frame)
@@ -224,7 +247,9 @@ class Displays(Truths):
         if not node.args or not isinstance(node.args[0], ast.GeneratorExp):
             return
         calls = [n for n in ast.walk(node.args[0].elt) if isinstance(n, ast.Call)]
-        calls += [n for g in node.args[0].generators for test in g.ifs for n in ast.walk(test) if isinstance(n, ast.Call)]
+        calls += [
+            n for g in node.args[0].generators for test in g.ifs for n in ast.walk(test) if isinstance(n, ast.Call)
+        ]
         if not calls:
             return
         names = dict(self.frame.names)

@@ -153,6 +153,7 @@ class Folding(Indexing):
             if table is not None:
                 return table
             return self.any_of([self.compare(ast.Eq(), item, Const(x)) for x in members])
+        self.all_there(container)
         if isinstance(container, DictV):
             return self.any_of([self.compare(ast.Eq(), item, Const(x)) for x in container.items])
         if isinstance(container, Seq):
@@ -211,7 +212,8 @@ class Folding(Indexing):
         self.emit(f"{found} = False")
 
         def look(at: list[str]) -> None:
-            test = self.truth(self.compare(ast.Eq(), self.item(container, at[0]), held))
+            item = self.item(container, at[0])
+            test = self.truth(self.compare(ast.Eq(), self.items(item)[0] if container.is_map else item, held))
             self.emit(
                 f"{found} = {found} or {test.expr}" if isinstance(test, Num) else f"{found} = {found} or {test.value}"
             )

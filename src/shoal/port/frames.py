@@ -193,6 +193,8 @@ def as_walk(code: Code, value: Value) -> Walk | None:
         return value
     if isinstance(value, Lst):
         lengths = () if value.fixed else (value.length,)
+        if value.is_map:  # a dict is gone through by its keys
+            return Walk(value.length, value.cap, lambda at: code.items(code.item(value, at))[0], value, lengths)
         return Walk(value.length, value.cap, lambda at: code.item(value, at), value, lengths)
     if isinstance(value, Mem):
         n = value.shape[0]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 
 from shoal.port.arrays import distance_between
+from shoal.port.frames import as_column
 from shoal.port.items import Items
-from shoal.port.joining import join, layout_of
+from shoal.port.joining import join, layout_of, without_references
+from shoal.port.layouts import ConstL, FamL, NumL
 from shoal.port.refusal import Cannot, Restart
 from shoal.port.values import (
     BOOL,
@@ -26,6 +29,8 @@ from shoal.port.values import (
     Seq,
     Span,
     Value,
+    is_number,
+    kind_of,
 )
 
 
@@ -303,27 +308,62 @@ class Indexing(Items):
         self.loop(owner.shape, put)
 
     def store_in_dict(self, owner: DictV, key: Value, value: Value) -> None:
-        if isinstance(key, Const) and (key.value not in owner.items or owner.depth >= 0):
-            if owner.depth != self.depth:
-                raise Cannot("changes a dict in a branch or loop", "Set every key beforehand, in one place.")
-            owner.items[key.value] = self.hold(value)
+        if isinstance(key, Const) and owner.depth >= 0:
+            self.store_in_local_dict(owner, key.value, value)
+            return
+        if isinstance(key, Const) and key.value in owner.items:
+            self.store_in_kept_dict(owner, list(owner.items).index(key.value), value)
             return
         if isinstance(key, Const):
-            old = owner.items[key.value]
-            location = old.expr if isinstance(old, Num) else None
-            if location is None:
-                raise Cannot("changes an item of a dict that is not a number", "Use attributes.")
-            self.emit(f"{location} = {self.number(value).expr}")
-            return
-        keys = list(owner.items)
+            raise Cannot("gives a dict a key that it never had", "Set every key in reset.")
+        keys, value = list(owner.items), self.hold(value)
         number = self.key_number(keys, key)
-        text = self.number(value).expr
-        for k, name in enumerate(keys):
-            old = owner.items[name]
-            if not isinstance(old, Num):
-                raise Cannot("changes an item of a dict by a key that varies", "Use an array.")
-            self.emit(f"if {number} == {k}:")
-            self.emit(f"    {old.expr} = {text}")
+        for k in range(len(keys)):
+            with self.block() as lines:
+                if owner.depth >= 0:
+                    self.store_in_local_dict(owner, keys[k], value)
+                else:
+                    self.store_in_kept_dict(owner, k, value)
+            self.emit_block(f"if {number} == {k}:", lines)
+
+    def store_in_local_dict(self, owner: DictV, key: Hashable, value: Value) -> None:
+        """A key of a dict that was made in this function: a variable, if that happens in a branch or loop."""
+        if key in owner.variables:
+            layout, base = owner.variables[key]
+        elif owner.depth == self.depth:
+            owner.items[key] = self.hold(value)
+            return
+        else:
+            layout, base = layout_of(owner.items[key]) if key in owner.items else None, ""
+        new = layout_of(self.simple(value))
+        both = new if layout is None else join(layout, new)
+        both = NumL(kind_of(both.value)) if isinstance(both, ConstL) and is_number(both.value) else both
+        if both != layout or not base:
+            if owner.made is None or not isinstance(both, NumL | FamL):
+                raise Cannot("changes a dict in a branch or loop", "Set every key beforehand, in one place.")
+            self.decisions.dicts.setdefault(owner.made, {})[key] = both
+            raise Restart
+        self.write(both, base, value)
+
+    def store_in_kept_dict(self, owner: DictV, k: int, value: Value) -> None:
+        """The item of a key of a dict that lies in the state."""
+        value = self.simple(value)
+        if owner.rows is not None:
+            layout, name, index = owner.rows.layout, owner.rows.base, (*owner.rows.prefix, str(k))
+            path = ("items", name.removeprefix("s."))
+        elif owner.site is not None or owner.place is not None:
+            whole, name, index = owner.place or (owner.site[2], owner.site[1], ())
+            layout, name = whole.items[k][1], f"{name}_{k}"
+            path = ("attribute", name.removeprefix("s."))
+        else:
+            raise Cannot("changes an item of a dict that is not kept anywhere", "Use attributes.")
+        both = join(as_column(layout), without_references(layout_of(value)))
+        if both != layout:
+            self.decisions.layouts[path] = both
+            raise Restart
+        if not index:
+            self.replaced(layout, name)
+        self.rehome(value, self.write(layout, name, value, index))
 
     def store_known(self, owner: Seq, index: int | slice, value: Value) -> None:
         """An item of a list whose length is known, at an index that is known."""
@@ -373,6 +413,9 @@ class Indexing(Items):
                 return
             self.make_list_bounded(owner, fixed=True)
         assert isinstance(owner, Lst)
+        if owner.is_map:
+            self.store_by_key(owner, self.key_of(indices), value)
+            return
         at = self.place(indices[0], Dyn(owner.length, owner.cap))
         at = at if self.is_stable(at) else self.temporary(at)
         self.emit(f"assert 0 <= {at} < {owner.length}")

@@ -260,6 +260,8 @@ class Items(Arrays):
         return self.one_of(owner.items, [f"{at} == {k} or {at} == {k - count}" for k in range(count)])
 
     def list_item(self, owner: Lst, indices: list[Value]) -> Value:
+        if owner.is_map:
+            return self.item_by_key(owner, self.key_of(indices))
         index = indices[0]
         if isinstance(index, Const) and isinstance(index.value, slice):
             part = index.value

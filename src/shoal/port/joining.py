@@ -73,7 +73,7 @@ def layout_of(value: Value) -> Layout:
     if isinstance(value, Mem):
         return ListL(row_layout(value), value.shape[0].cap)
     if isinstance(value, Lst):
-        return ListL(value.layout, value.cap, value.is_set, value.fixed, value.drops)
+        return ListL(value.layout, value.cap, value.is_set, value.fixed, value.drops, value.is_map)
     if isinstance(value, Maybe):
         return MaybeL(layout_of(value.value))
     if isinstance(value, DictV):
@@ -196,7 +196,11 @@ def join(a: Layout, b: Layout) -> Layout:
         if a.dtype != b.dtype:
             raise Cannot(f"is now an array of {a.dtype}, now of {b.dtype}", "Give it one dtype everywhere.")
         return ArrL(a.shape, a.dtype, a.memory or b.memory)
-    if isinstance(a, ListL | SeqL) and isinstance(b, ListL | SeqL):
+    maps = [x for x in (a, b) if isinstance(x, DictL) or (isinstance(x, ListL) and x.is_map)]
+    same_keys = all(isinstance(x, DictL) for x in maps) and len({tuple(k for k, _ in x.items) for x in maps}) == 1  # type: ignore[union-attr]
+    if len(maps) == 2 and not same_keys:
+        return _join_lists(*(as_map(x) if isinstance(x, DictL) else x for x in maps))  # type: ignore[arg-type]
+    if isinstance(a, ListL | SeqL) and isinstance(b, ListL | SeqL) and not maps:
         return _join_lists(a, b)
     if isinstance(a, DictL) and isinstance(b, DictL) and [k for k, _ in a.items] == [k for k, _ in b.items]:
         merged = DictL(tuple((k, join(x, y)) for (k, x), (_, y) in zip(a.items, b.items, strict=True)))
@@ -216,6 +220,12 @@ def as_rows(layout: DictL) -> RowsL:
     """A dict whose items are stored one after the other, in one layout for all."""
     item = in_memory(join_all(item for _, item in layout.items))
     return RowsL(tuple((key, item) for key, _ in layout.items))
+
+
+def as_map(layout: DictL) -> ListL:
+    """A dict whose keys vary, as a list of pairs."""
+    pairs = [SeqL((layout_of_const(key), in_memory(item))) for key, item in layout.items]
+    return ListL(join_all(pairs) if pairs else None, max(len(pairs), 1), is_map=True)
 
 
 def in_memory(layout: Layout) -> Layout:
@@ -252,7 +262,8 @@ def _join_lists(a: ListL | SeqL, b: ListL | SeqL) -> ListL:
     listed = [x for x in (a, b) if isinstance(x, ListL)]
     fixed = caps[0] == caps[1] > 0 and bool(listed) and all(x.fixed for x in listed)
     drops = any(x.drops for x in listed)
-    return ListL(item, max(*caps, 1), any(x.is_set for x in listed), fixed and not drops, drops)
+    is_set, is_map = any(x.is_set for x in listed), any(x.is_map for x in listed)
+    return ListL(item, max(*caps, 1), is_set, fixed and not drops, drops, is_map)
 
 
 def describe(layout: Layout) -> str:
@@ -264,7 +275,7 @@ def describe(layout: Layout) -> str:
     if isinstance(layout, SeqL):
         return f"a {'list' if layout.is_list else 'tuple'} of {len(layout.items)}"
     if isinstance(layout, ListL):
-        return f"a {'set' if layout.is_set else 'list'} of up to {layout.cap} items"
+        return f"a {'dict' if layout.is_map else 'set' if layout.is_set else 'list'} of up to {layout.cap} items"
     if isinstance(layout, FamL):
         return f"one of {', '.join(map(repr, layout.options[:6]))}"
     if isinstance(layout, ConstL):

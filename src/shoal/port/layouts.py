@@ -233,6 +233,7 @@ class ListL(Layout):
     is_set: bool = False
     fixed: bool = False
     drops: bool = False
+    is_map: bool = False
 
     def columns(self, name: str, dims: tuple[int, ...] = ()) -> Columns:
         length: Columns = {} if self.fixed else {f"{name}_len": (INT, dims)}
@@ -244,11 +245,13 @@ class ListL(Layout):
 
     def read(self, name: str, index: Index = ()) -> Value:
         length = str(self.cap) if self.fixed else spot(f"{name}_len", index)
-        return Lst(self.item, self.base(name), length, self.cap, index, self.is_set, self.fixed, self.drops)
+        return Lst(
+            self.item, self.base(name), length, self.cap, index, self.is_set, self.fixed, self.drops, self.is_map
+        )
 
     def export(self, x: object, name: str) -> Exported:
         assert isinstance(x, Collection)
-        items = sorted(x) if self.is_set else list(x)
+        items = list(x.items()) if isinstance(x, dict) else sorted(x) if self.is_set else list(x)
         if len(items) > self.cap or (self.fixed and len(items) < self.cap):
             raise Cannot(f"has {len(items)} items; {'always' if self.fixed else 'at most'} {self.cap} were seen before")
         columns = self.item.columns(self.base(name), (self.cap,)) if self.item is not None else {}
@@ -277,7 +280,7 @@ class RowsL(DictL):
         rows = self.rows.read(name, index)
         assert isinstance(rows, Lst)
         items = {key: read_at(item, rows.base, (*index, str(k))) for k, (key, item) in enumerate(self.items)}
-        return DictV(items, -1, ("column", name, self) if name.startswith("s.") and not index else None, rows)
+        return DictV(items, -1, ("column", name, self) if name.startswith("s.") and not index else None, rows=rows)
 
     def export(self, x: object, name: str) -> Exported:
         assert isinstance(x, dict)

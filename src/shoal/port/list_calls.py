@@ -71,6 +71,8 @@ class ListCalls(PythonCalls):
 
     def dict_method(self, owner: Value, name: str, arguments: list[Value], named: dict[str, Value]) -> Value:
         items = owner.items if isinstance(owner, DictV) else {k: Const(v) for k, v in owner.value.items()}  # type: ignore[attr-defined]
+        if name != "update":
+            self.all_there(owner)
         if name == "items":
             return Seq([Seq([Const(k), v]) for k, v in items.items()])
         if name == "keys":
@@ -100,6 +102,8 @@ class ListCalls(PythonCalls):
         raise Cannot(f"calls .{name}() of a dict, which has no translation", "Use an array, or a dict with fixed keys.")
 
     def list_method(self, owner: Seq | Lst, name: str, arguments: list[Value], named: dict[str, Value]) -> Value:
+        if isinstance(owner, Lst) and owner.is_map:
+            return self.map_method(owner, name, arguments)
         if name == "copy":
             return self.shallow_copy(owner) if isinstance(owner, Lst) else self.sequence(owner.items, True)
         if name == "index":
@@ -419,6 +423,13 @@ class ListCalls(PythonCalls):
         )
 
     def index_of(self, owner: Seq | Lst, value: Value) -> Num:
+        """Where a list has something equal, which must be there."""
+        place = self.place_of_equal(owner, value)
+        self.emit(f"assert {place} >= 0")
+        return Num(place, PY_INT)
+
+    def place_of_equal(self, owner: Seq | Lst, value: Value) -> str:
+        """Where a list has something equal, or a dict that key; -1 if nowhere."""
         place, held = self.unique("place"), self.hold(value)
         self.emit(f"{place} = -1")
         walk = as_walk(self, owner) if isinstance(owner, Lst) else None
@@ -435,8 +446,7 @@ class ListCalls(PythonCalls):
                 test = self.truth(self.compare(ast.Eq(), item, held))
                 self.emit(f"if {place} < 0 and {test.expr if isinstance(test, Num) else test.value}:")
                 self.emit(f"    {place} = {k}")
-        self.emit(f"assert {place} >= 0")
-        return Num(self.temporary(place), PY_INT)
+        return self.temporary(place)
 
     def count_of(self, owner: Seq | Lst, value: Value) -> Value:
         held = self.hold(value)

@@ -12,7 +12,7 @@ import numpy as np
 from shoal.port import numpy_plain
 from shoal.port.frames import Walk
 from shoal.port.given import Given
-from shoal.port.list_calls import ListCalls
+from shoal.port.map_calls import MapCalls
 from shoal.port.refusal import Cannot
 from shoal.port.values import (
     FLOAT,
@@ -54,7 +54,7 @@ HARMLESS = {"copy", "order", "casting", "subok", "like"}
 PLAIN = {name: member for name, member in vars(numpy_plain).items() if isinstance(member, types.FunctionType)}
 
 
-class NumpyCalls(ListCalls):
+class NumpyCalls(MapCalls):
     """How NumPy's functions and the methods of arrays are followed."""
 
     def numpy_call(self, name: str, arguments: list[Value], named: dict[str, Value]) -> Value:

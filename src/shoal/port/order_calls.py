@@ -89,8 +89,8 @@ class OrderCalls(MathCalls):
         value = arguments[0]
         if isinstance(value, Const) and "key" not in named:
             return Const(sorted(value.value, reverse=bool(named.get("reverse", Const(False)).value)))  # type: ignore[attr-defined]
-        if isinstance(value, Walk):
-            value = self.list_of_walk(value)
+        if isinstance(value, Walk) or (isinstance(value, Lst) and value.is_map):
+            value = self.list_of_walk(as_walk(self, value))
         if isinstance(value, Lst):
             made = self.shallow_copy(replace(value, is_set=False, drops=False))
         else:

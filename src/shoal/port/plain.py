@@ -296,7 +296,7 @@ class PlainStatements(Attempts):
     def not_too_large(self, number: Num) -> Num:
         """A whole number that was multiplied, and is kept: Python's have no end, those of kernels wrap around."""
         grown = re.search(r" (\*|<<|\*\*) |\b(" + "|".join(sorted(self.grown)) + r")\b", number.expr)
-        if grown is None or number.expr.isidentifier() and number.expr not in self.grown:
+        if grown is None or (number.expr.isidentifier() and number.expr not in self.grown):
             return number
         held = self.hold(number)
         self.emit(f"assert abs({held.expr}) < {2**62}")

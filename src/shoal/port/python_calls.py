@@ -78,9 +78,9 @@ class PythonCalls(OrderCalls):
     def make_list(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         value = self.simple(arguments[0]) if arguments else Const(())
         self.in_order(value)
-        if isinstance(value, Lst):
+        if isinstance(value, Lst) and not value.is_map:
             return self.shallow_copy(value)
-        if isinstance(value, Walk) or (isinstance(value, Mem) and isinstance(value.shape[0], Dyn)):
+        if isinstance(value, Lst | Walk) or (isinstance(value, Mem) and isinstance(value.shape[0], Dyn)):
             return self.list_of_walk(as_walk(self, value))
         return self.sequence(self.items(value), True)
 
@@ -98,15 +98,20 @@ class PythonCalls(OrderCalls):
 
     def shallow_copy(self, value: Lst) -> Value:
         """A new list of the same items."""
-        return self.list_of_walk(as_walk(self, value), value) if value.layout is not None else self.copy(value)
+        return (
+            self.list_of_walk(as_walk(self, replace(value, is_map=False)), value)
+            if value.layout is not None
+            else self.copy(value)
+        )
 
     def list_of_walk(self, walk: Walk | None, like: Lst | None = None) -> Value:
         """A list of what is gone through, of the kind that `like` is."""
         assert walk is not None
         with self.block():
             layout = reference_of(self.simple(walk.item("0")))
-        is_set, drops = (like.is_set, like.drops) if like is not None else (False, False)
-        target = self.write(ListL(layout, walk.cap, is_set, drops=drops), self.unique("items"), Seq([]))
+        kind = like if like is not None else Lst(layout, "", "", 0)
+        made = ListL(layout, walk.cap, kind.is_set, drops=kind.drops, is_map=kind.is_map)
+        target = self.write(made, self.unique("items"), Seq([]))
         assert isinstance(target, Lst)
         count = self.temporary(walk.count)
         self.loop((Dyn(count, walk.cap),), lambda at: self.write(layout, target.base, walk.item(at[0]), (at[0],)))
@@ -133,11 +138,13 @@ class PythonCalls(OrderCalls):
 
     def make_dict(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         value = self.simple(arguments[0]) if arguments else Const({})
+        if isinstance(value, Lst) and value.is_map and not named:
+            return self.shallow_copy(value)
         if isinstance(value, Const) and isinstance(value.value, dict):
-            return DictV({**{k: Const(v) for k, v in value.value.items()}, **named}, self.depth)
+            return self.local_dict({**{k: Const(v) for k, v in value.value.items()}, **named})
         given = value.items if isinstance(value, DictV) else self.pairs(value)
         pairs = {key: self.hold(item) for key, item in given.items()}
-        return DictV({**pairs, **named}, self.depth)
+        return self.local_dict({**pairs, **named})
 
     def pairs(self, rows: Value) -> dict[Any, Value]:
         """What pairs of keys and values say, if the keys are known."""

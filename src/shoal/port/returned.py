@@ -142,7 +142,9 @@ class Returned(LegacyDraws):
                     self.emit(f"s.info_{key} = {literal(dtype.type(0))}")
                 else:
                     zero = literal(dtype.type(0))
-                    self.loop(shape, lambda at, key=key, zero=zero: self.emit(f"s.info_{key}[{', '.join(at)}] = {zero}"))  # type: ignore[misc]
+                    self.loop(
+                        shape, lambda at, key=key, zero=zero: self.emit(f"s.info_{key}[{', '.join(at)}] = {zero}")
+                    )  # type: ignore[misc]
         return lines
 
     def info_columns(self, reset: Infos, step: Infos) -> Columns:

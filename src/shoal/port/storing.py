@@ -221,6 +221,10 @@ class Storing(Code):
             return value
         length = f"{name}_len[{', '.join(index)}]" if index else f"{name}_len"
         base = layout.base(name)
+        if layout.is_map and isinstance(value, DictV):
+            value = Seq([Seq([Const(key), item]) for key, item in value.items.items()], True)
+        elif layout.is_map and isinstance(value, Const) and isinstance(value.value, dict):
+            value = Const(list(value.value.items()))
         if not name.startswith("s.") and not index:
             for column, (dtype, shape) in replace(layout, fixed=True).columns(name).items():
                 self.used.add(column)
@@ -311,7 +315,9 @@ class Storing(Code):
             found = value.items
         elif isinstance(value, Const) and isinstance(value.value, set | frozenset):
             numbers = all(is_number(y) for x in value.value for y in (x if isinstance(x, tuple) else (x,)))
-            found = [Const(x) for x in (value.value if numbers else sorted(value.value))]  # text has no order of its own
+            found = [
+                Const(x) for x in (value.value if numbers else sorted(value.value))
+            ]  # text has no order of its own
         elif (isinstance(value, Const) and isinstance(value.value, tuple | list | range | str | dict)) or (
             isinstance(value, Const) and isinstance(value.value, np.ndarray) and value.value.ndim
         ):
@@ -319,6 +325,7 @@ class Storing(Code):
         elif isinstance(value, Const) and isinstance(value.value, enum.EnumMeta):
             found = list(map(Const, value.value))
         elif isinstance(value, DictV):
+            self.all_there(value)
             found = [Const(key) for key in value.items]
         elif isinstance(value, Cells):
             step = len(value.exprs) // value.shape[0]

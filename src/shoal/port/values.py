@@ -278,6 +278,8 @@ class Lst(Value):
     is_set: bool = False
     fixed: bool = False
     drops: bool = False
+    is_map: bool = False
+    """A dict whose keys vary: pairs of key and value, in the order in which keys came."""
 
 
 @dataclass
@@ -296,6 +298,12 @@ class DictV(Value):
     depth: int = 0
     site: Any = None
     """For a dict of the state: ("column", its name, its layout)."""
+    made: Any = None
+    """For a dict of a function: where it is made."""
+    variables: dict[Any, tuple[Any, str]] = field(default_factory=dict)
+    """Keys that branches or loops set: the layouts and names of their variables."""
+    late: frozenset[Any] = frozenset()
+    """Keys that may be missing."""
     rows: Lst | None = None
     """The same items as a list, where they are stored as one, to be found by a key that varies."""
 
