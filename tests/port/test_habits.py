@@ -1,3 +1,4 @@
+# ruff: noqa: C417 — strangers write as they like
 """Habits of writing that were refused, or meant something else, until somebody wrote that way."""
 
 from __future__ import annotations
@@ -140,3 +141,28 @@ class Initial(Small):
 def test_arguments_that_nobody_looks_at_are_refused():
     with pytest.raises(Refused, match=r"test_habits\.py:\d+, in .* gives initial= to np.max"):
         translate(watch(Initial()), "Ported")
+
+
+PIECES = [np.array([[1, 1], [1, 1]]), np.array([[1, 1, 1]]), np.array([[1], [1]])]
+
+
+class Pieces(Small):
+    """Arrays of different shapes to choose from, rows that vanish, and new ones above."""
+
+    def begin(self):
+        self.board = np.zeros((4, 3), np.int8)
+
+    def change(self, action):
+        piece = PIECES[action]
+        h, w = piece.shape
+        self.board[self.t % 2 : self.t % 2 + h, 0:w] += piece.astype(np.int8)
+        full = np.all(self.board > 0, axis=1)
+        n = int(full.sum())
+        if n > 0:
+            self.board = np.vstack([np.zeros((n, 3), dtype=np.int8), self.board[~full]])
+        return [self.board.sum(), n, self.board[1, 1], self.board[2].max()]
+
+
+def test_arrays_of_different_shapes_are_chosen_from(proven):
+    _, proof = proven(Pieces, steps=12)
+    assert proof.steps == 192

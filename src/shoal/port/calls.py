@@ -159,7 +159,7 @@ class Calls(StandardCalls):
                 return self.method(Const(receiver), name, arguments, named)
             if isinstance(receiver, str | bytes | tuple | list | set | frozenset | np.ndarray | int | float | range):
                 return self.fold_call(function, arguments, named)
-        if isinstance(receiver, str):
+        if isinstance(receiver, str) and callable(function):
             found = self.for_every_text(function, arguments, named)
             if found is not None:
                 return found

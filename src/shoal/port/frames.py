@@ -107,6 +107,23 @@ class Bind(ast.stmt):
         ast.copy_location(self, at)
 
 
+class Case(ast.stmt):
+    """A statement of our own: a name is given one of some constants, and what follows is written for each."""
+
+    _fields = ()
+
+    def __init__(self, target: ast.expr, family: Fam, first: int, at: ast.stmt) -> None:
+        super().__init__()
+        self.target, self.family, self.first = target, family, first
+        """`first` is the number of the first option that is left."""
+        ast.copy_location(self, at)
+
+    def parts(self) -> tuple[ast.stmt, ast.stmt]:
+        """The first option, and what is left without it."""
+        others = Fam(self.family.options[1:], self.family.index)
+        return Bind(self.target, Const(self.family.options[0]), self), Case(self.target, others, self.first + 1, self)
+
+
 @dataclass
 class Walk(Value):
     """Something to loop over in kernel code: how many, and the item at an index."""

@@ -197,9 +197,10 @@ def join(a: Layout, b: Layout) -> Layout:
             raise Cannot(f"is now an array of {a.dtype}, now of {b.dtype}", "Give it one dtype everywhere.")
         return ArrL(a.shape, a.dtype, a.memory or b.memory)
     maps = [x for x in (a, b) if isinstance(x, DictL) or (isinstance(x, ListL) and x.is_map)]
-    same_keys = all(isinstance(x, DictL) for x in maps) and len({tuple(k for k, _ in x.items) for x in maps}) == 1  # type: ignore[union-attr]
-    if len(maps) == 2 and not same_keys:
-        return _join_lists(*(as_map(x) if isinstance(x, DictL) else x for x in maps))  # type: ignore[arg-type]
+    keys = [[k for k, _ in x.items] if isinstance(x, DictL) else None for x in maps]
+    if len(maps) == 2 and (keys[0] != keys[1] or keys[0] is None):
+        first, second = (as_map(x) if isinstance(x, DictL) else x for x in maps)
+        return _join_lists(first, second)
     if isinstance(a, ListL | SeqL) and isinstance(b, ListL | SeqL) and not maps:
         return _join_lists(a, b)
     if isinstance(a, DictL) and isinstance(b, DictL) and [k for k, _ in a.items] == [k for k, _ in b.items]:

@@ -26,6 +26,7 @@ from shoal.port.values import (
     Seq,
     Value,
     as_float,
+    as_whole,
     literal,
     promote,
     rounded,
@@ -215,7 +216,21 @@ class NumpyCalls(MapCalls):
 
     def np_zeros(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         dtype = self.dtype(named.get("dtype", arguments[1] if len(arguments) > 1 else None)) or FLOAT
-        return self.filled(np.zeros(self.sizes(named.get("shape", arguments[0] if arguments else Const(()))), dtype))
+        shape = named.get("shape", arguments[0] if arguments else Const(()))
+        sizes = [shape] if isinstance(shape, Num) else self.items(shape) if isinstance(shape, Seq) else []
+        if sizes and isinstance(sizes[0], Num):
+            return self.zeros_of_some_rows(sizes[0], self.sizes(Seq(sizes[1:])), dtype)
+        return self.filled(np.zeros(self.sizes(shape), dtype))
+
+    def zeros_of_some_rows(self, count: Num, rest: tuple[int, ...], dtype: np.dtype) -> Mem:
+        """An array of zeros of which only the number of rows varies."""
+        most = self.at_most.get(count.expr, self.decisions.list_cap())
+        rows = self.temporary(as_whole(count), "new_len")
+        self.emit(f"assert 0 <= {rows} <= {most}")
+        base = self.scratch(dtype, (most, *rest))
+        made = Mem(base, (Dyn(rows, most), *rest), dtype, [(k, "0", 1) for k in range(1 + len(rest))])
+        self.store_array(made, Const(dtype.type(0)))
+        return made
 
     np_empty = np_zeros
 
@@ -330,7 +345,17 @@ class NumpyCalls(MapCalls):
         order.insert(axis % rank, 0)
         return self.moved_axes(made, order)
 
-    np_vstack = np_stack
+    def np_vstack(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        listed = self.simple(arguments[0])
+        if isinstance(listed, Lst | Cells | Mem) or (
+            isinstance(listed, Const) and isinstance(listed.value, np.ndarray)
+        ):
+            return self.np_stack(arguments, named)
+        parts = [self.array(p) for p in self.items(listed)]
+        if any(len(self.shape(p)) > 1 for p in parts):
+            rows = [p if len(self.shape(p)) > 1 else self.reshaped(p, (1, *self.known(self.shape(p)))) for p in parts]
+            return self.joined_rows(rows)
+        return self.np_stack([Seq(parts)], named)
 
     def np_transpose(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         given = named.get("axes", arguments[1] if len(arguments) > 1 else None)

@@ -48,6 +48,16 @@ SILENCING = (np.errstate, np.printoptions, warnings.catch_warnings)
 """What changes no number for those inside."""
 
 
+MOST_CASES = 12
+"""Arrays of different shapes to choose from, for each of which the rest of a function is written."""
+
+
+def is_ragged(family: Fam) -> bool:
+    """Whether this is one of a few arrays that have not one shape."""
+    arrays = all(isinstance(x, np.ndarray) and x.dtype.kind in "biuf" for x in family.options)
+    return arrays and len(family.options) <= MOST_CASES and len({x.shape for x in family.options}) > 1
+
+
 class PlainStatements(Attempts):
     """How plain statements are followed."""
 
@@ -149,6 +159,9 @@ class PlainStatements(Attempts):
         if is_lazy(node.value):
             raise Cannot("keeps a generator, which looks at its items only later", "Keep a list: [...] or list(...).")
         value = self.value(node.value)
+        if isinstance(value, Fam) and is_ragged(value) and len(node.targets) == 1:
+            self.decisions.split.add(self.statement)
+            raise Restart
         if is_exchange(node) and not any(map(self.is_kept_place, self.items(value))):
             copies = [self.copy(item) if homes(item) else item for item in self.items(value)]
             outer, self.copying = self.copying, True
@@ -324,6 +337,8 @@ class PlainStatements(Attempts):
             return
         path = base.removeprefix("s.")
         value = self.realise(value) if isinstance(value, Fam) and not takes_fam(layout) else value
+        if isinstance(layout, ArrL) and isinstance(value, Mem) and len(value.shape) == len(layout.shape):
+            value = self.of_length(value, layout.shape)
         wanted = without_references(layout_of(value))
         if isinstance(value, Fam) and value.made and isinstance(layout, FamL):
             wanted = layout

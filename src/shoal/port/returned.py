@@ -12,7 +12,7 @@ from shoal.port.joining import layout_of
 from shoal.port.layouts import ArrL, Columns, NumL
 from shoal.port.legacy_draws import LegacyDraws
 from shoal.port.refusal import Cannot, Restart
-from shoal.port.values import INT, Cells, Const, DictV, Kind, Mem, Num, Opaque, Seq, Value, literal
+from shoal.port.values import INT, Cells, Const, DictV, Kind, Mem, Num, Opaque, Seq, Value
 
 Infos = dict[str, NumL | ArrL]
 """The infos that are kept, and how."""
@@ -129,6 +129,7 @@ class Returned(LegacyDraws):
                 continue
             if isinstance(layout, ArrL):
                 layout = replace(layout, memory=True)
+            assert isinstance(layout, NumL | ArrL)
             self.write(layout, f"s.info_{key}", value)
             kept[key] = layout
         return kept
@@ -138,13 +139,7 @@ class Returned(LegacyDraws):
         with self.block() as lines:
             for key, (dtype, shape) in infos.items():
                 self.note(f"the info {key!r} is 0 where the original does not give it")
-                if not shape:
-                    self.emit(f"s.info_{key} = {literal(dtype.type(0))}")
-                else:
-                    zero = literal(dtype.type(0))
-                    self.loop(
-                        shape, lambda at, key=key, zero=zero: self.emit(f"s.info_{key}[{', '.join(at)}] = {zero}")
-                    )  # type: ignore[misc]
+                self.store_array(field_named(f"s.info_{key}", dtype, shape), Const(dtype.type(0)))
         return lines
 
     def info_columns(self, reset: Infos, step: Infos) -> Columns:
@@ -162,3 +157,10 @@ class Returned(LegacyDraws):
             found[key] = (dtype, shapes.pop())
             self.columns[f"info_{key}"] = found[key]
         return found
+
+
+def field_named(name: str, dtype: np.dtype, shape: tuple[int, ...]) -> Num | Mem:
+    """A field as a place to write to."""
+    if not shape:
+        return Num(name, Kind(dtype))
+    return Mem(name, shape, dtype, [(k, "0", 1) for k in range(len(shape))])
