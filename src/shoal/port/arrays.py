@@ -222,6 +222,8 @@ class Arrays(Displays):
     def small_elementwise(self, function: Callable[..., Num], values: list[Value], shape: Shape) -> Value:
         columns = []
         for value in values:
+            if isinstance(value, Mem) and len(value.shape) == len(shape):
+                value = self.of_length(value, shape)
             own = self.shape(value)
             flat = np.arange(int(np.prod(own))).reshape(own)
             order = np.broadcast_to(flat, shape).reshape(-1)
