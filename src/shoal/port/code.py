@@ -131,6 +131,8 @@ class Code:
 
     def emit(self, line: str) -> None:
         self.lines.append(line)
+        if self.depth == 0:
+            self.forget_computed(line)
 
     @contextlib.contextmanager
     def block(self, dynamic: bool = True) -> Iterator[list[str]]:
@@ -147,6 +149,8 @@ class Code:
     def emit_block(self, header: str, lines: list[str]) -> None:
         self.emit(header)
         self.lines.extend("    " + line for line in lines or ["pass"])
+        for line in lines:
+            self.forget_computed(line)
 
     def unique(self, name: str) -> str:
         """A name that nothing else has."""
@@ -172,11 +176,22 @@ class Code:
     def computed_once(self, function: str, arguments: list[str]) -> str:
         """A call without effects; the same call again is what was computed before."""
         expr = f"math.{function}({', '.join(arguments)})"
-        if not all(map(self.is_stable, arguments)):
+        if not all(self.is_stable(a) or self.is_field_here(a) for a in arguments):
             return expr
         if expr not in self._computed:
             self._computed[expr] = self.temporary(expr)
         return self._computed[expr]
+
+    def is_field_here(self, expr: str) -> bool:
+        """Whether this is a field, outside all branches and loops, so that it is known when it changes."""
+        return self.depth == 0 and bool(re.fullmatch(r"s\.\w+", expr))
+
+    def forget_computed(self, line: str) -> None:
+        """What was computed from a field is no longer known when the field is set."""
+        field = FIELD_SET.match(line)
+        if field is not None:
+            pattern = re.compile(rf"{re.escape(field[1])}\b")
+            self._computed = {expr: name for expr, name in self._computed.items() if not pattern.search(expr)}
 
     def is_stable(self, expr: str) -> bool:
         """Whether later lines cannot change what this expression means."""
@@ -346,6 +361,8 @@ class Code:
             count = n.expr if isinstance(n, Dyn) else n
             lines = [f"for {name} in range({count}):", *["    " + line for line in lines or ["pass"]]]
         self.lines.extend(lines)
+        for line in lines:
+            self.forget_computed(line)
 
     def new_cells(self, exprs: list[str], shape: tuple[int, ...], dtype: np.dtype) -> Value:
         """A small array from the expressions of its elements, as this place needs it."""
@@ -379,5 +396,7 @@ class Code:
             raise Restart
 
 
+FIELD_SET = re.compile(r"\s*(s\.\w+)(\[.*\])? [-+*/|&]?= ")
+"""A line that sets a field or an element of one."""
 BOOL_TYPE = np.dtype(np.bool_)
 LENGTH = Kind(INT, True)

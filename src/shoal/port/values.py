@@ -401,6 +401,9 @@ def rounded(expr: str, kind: Kind) -> str:
         return f"np.{kind.dtype}({expr})"
     if kind.is_whole and kind.dtype.itemsize < 8:
         bits = 8 * kind.dtype.itemsize
+        known = np.iinfo(kind.dtype)
+        if _is_int(expr) and known.min <= int(expr) <= known.max:
+            return expr
         if kind.dtype.kind == "u":
             return f"(({expr}) & {2**bits - 1})"
         half = 2 ** (bits - 1)

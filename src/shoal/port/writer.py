@@ -15,6 +15,7 @@ from shoal.port import mt, pcg
 from shoal.port.code import Decisions
 from shoal.port.declarations import (
     _field,
+    _filled,
     _helpers,
     _inform_lines,
     _Initial,
@@ -32,7 +33,6 @@ from shoal.port.watch import Watched
 
 STREAMS = {"pcg": pcg.FIELDS, "mt": mt.FIELDS}
 MOST_ATTEMPTS = 400
-LINE = 110
 
 
 @dataclass
@@ -335,4 +335,4 @@ class Writer(Returned):
             body += ["", f"    def {signature}:", *["        " + line for line in lines or ["pass"]]]
         kinds = [f"{key} = {text}" for key, text in self.records.items()]
         text = "\n".join([*kinds, "", "", *body]) + "\n"
-        return ast.unparse(ast.parse(text))
+        return "\n".join(line for long in ast.unparse(ast.parse(text)).splitlines() for line in _filled(long))
