@@ -33,6 +33,7 @@ from shoal.port.values import (
     Cells,
     Const,
     DictV,
+    Dyn,
     Fam,
     Local,
     Lst,
@@ -337,7 +338,8 @@ class PlainStatements(Attempts):
             return
         path = base.removeprefix("s.")
         value = self.realise(value) if isinstance(value, Fam) and not takes_fam(layout) else value
-        if isinstance(layout, ArrL) and isinstance(value, Mem) and len(value.shape) == len(layout.shape):
+        varies = isinstance(value, Mem) and any(isinstance(n, Dyn) for n in value.shape)
+        if varies and isinstance(layout, ArrL) and isinstance(value, Mem) and len(value.shape) == len(layout.shape):
             value = self.of_length(value, layout.shape)
         wanted = without_references(layout_of(value))
         if isinstance(value, Fam) and value.made and isinstance(layout, FamL):
