@@ -364,6 +364,6 @@ class PlainStatements(Attempts):
             value, self.copying = self.copy(value), True
         if isinstance(layout, NumL) and layout.kind.weak and layout.kind.is_whole and isinstance(value, Num):
             value = self.not_too_large(value)
-        self.replaced(layout, base)
+        self.replaced(layout, base, given)
         self.rehome(given, self.write(layout, base, value, owner.index))
         self.copying = moved

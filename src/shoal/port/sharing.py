@@ -233,13 +233,15 @@ class Sharing(KeptPlaces):
                 if (homes(loop.walked) | referred(loop.walked)) & places:
                     frame.names[loop.renewed] = Opaque(STALE)
 
-    def replaced(self, layout: Layout, base: str) -> None:
-        """An attribute is about to be given something new: what it shared it shares no longer."""
+    def replaced(self, layout: Layout, base: str, value: Value | None = None) -> None:
+        """An attribute is about to be given `value`: what it shared it shares no longer, but for what goes on in that."""
         places = frozenset(layout.columns(base)) if can_be_shared(layout) else NOWHERE
         if not places:
             return
         self.lose_list(base)
-        self.shares = frozenset(pair for pair in self.shares if not any(one and one <= places for one in pair))
+        held = homes(value) | referred(value) if value is not None else NOWHERE
+        if not (held | self.sources(held)) & places:
+            self.shares = frozenset(pair for pair in self.shares if not any(one and one <= places for one in pair))
         for frame in self.frames():
             for loop in frame.loops:
                 if _any_part(loop.walked, lambda v: is_within(v, places, base)):
