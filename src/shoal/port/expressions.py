@@ -6,7 +6,6 @@ import ast
 import builtins
 import enum
 import operator
-import re
 import types
 from collections.abc import Callable
 from typing import Any
@@ -333,8 +332,6 @@ class Expressions(Classes):
             return self.power(a, b, left, right, kind)
         if isinstance(op, ast.Div) and not left.kind.is_float and not right.kind.is_float:
             a = f"float({a})"
-        if isinstance(op, ast.Mod) and kind.dtype == FLOAT and _is_positive(b):
-            return Num(self.remainder(a if left.kind.is_float else f"float({a})", b), kind)
         return Num(rounded(f"({a} {symbol} {b})", kind), kind)
 
     def kept_in_word(self, op: ast.operator, a: str, b: str) -> tuple[str, str]:
@@ -353,11 +350,6 @@ class Expressions(Classes):
         else:
             self.emit(f"assert math.pow(abs(float({a})), float({b})) < {LARGEST!r}")
         return a, b
-
-    def remainder(self, a: str, b: str) -> str:
-        """`a % b` of floats without a division where `a` lies between -b and b: the same digits, much sooner."""
-        a = a if self.is_stable(a) else self.temporary(a)
-        return f"({a} if 0.0 < {a} < {b} else {a} + {b} if -{b} < {a} < 0.0 else {a} % {b})"
 
     def power(self, a: str, b: str, left: Num, right: Num, kind: Kind) -> Num:
         if not kind.is_float:
@@ -394,11 +386,6 @@ class Expressions(Classes):
             return Num(f"(-1 - {number.expr})", number.kind if not number.kind.is_bool else PY_INT)
         kind = PY_INT if number.kind.is_bool else number.kind
         return Num(rounded(f"(-{number.expr})", kind) if kind.is_whole else f"(-{number.expr})", kind)
-
-
-def _is_positive(text: str) -> bool:
-    """Whether this is a positive float, written out."""
-    return bool(re.fullmatch(r"\d+\.\d+(e[+-]?\d+)?", text)) and float(text) > 0.0
 
 
 def _is_whole(text: str) -> bool:
