@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -135,3 +137,24 @@ class Late(Small):
 def test_whether_a_branch_has_set_a_key_is_not_guessed():
     with pytest.raises(Refused, match=r"test_dicts\.py:\d+, in .* asks for the keys of a dict of which a branch"):
         translate(watch(Late()), "Ported")
+
+
+class Counts(Small):
+    """Counters, and dicts of a function that count what comes."""
+
+    def begin(self):
+        self.dice = [1, 1, 1]
+
+    def change(self, action):
+        self.dice[action] = int(self.np_random.integers(1, 4))
+        counts = Counter(self.dice)
+        places = {}
+        for k, number in enumerate(self.dice):
+            places[number] = places.get(number, 0) + k
+        pair = sorted(counts.values()) == [1, 2]
+        return [counts[3], max(counts.values()), float(pair), sum(places.values()) + places.get(2, 7)]
+
+
+def test_counters_count(proven):
+    _, proof = proven(Counts, steps=14)
+    assert proof.steps == 224

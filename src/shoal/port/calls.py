@@ -18,6 +18,7 @@ from collections.abc import Callable
 import gymnasium as gym
 import numpy as np
 
+from shoal.port import plain_python
 from shoal.port.expressions import GENERATORS
 from shoal.port.frames import as_column
 from shoal.port.joining import join_all, layout_of
@@ -244,6 +245,11 @@ class Calls(StandardCalls):
             if isinstance(value, Const):
                 return Const(cls(value.value))
             return Fam(members, self.key_number([m.value for m in members], value))
+        if cls is collections.Counter and len(arguments) == 1 and not named and not isinstance(arguments[0], DictV):
+            counted = self.written_out(plain_python.counted, self.simple(arguments[0]))
+            assert isinstance(counted, Lst)
+            counted.default = Const(0)
+            return counted
         if cls in (collections.Counter, collections.defaultdict) and not any(isinstance(a, DictV) for a in arguments):
             return Opaque(f"is a {cls.__name__} whose keys vary: use an array with one place per key")
         if cls in (collections.Counter, collections.OrderedDict) and arguments and isinstance(arguments[0], DictV):

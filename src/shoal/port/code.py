@@ -67,6 +67,8 @@ class Decisions:
     """Attributes that keep the place of an item of a list, and whether they may be None."""
     dicts: dict[Any, dict[Any, Any]] = field(default_factory=dict)
     """Dicts that are made in a function, and the layouts of keys that branches or loops set."""
+    maps: set[Any] = field(default_factory=set)
+    """Dicts that are made in a function without keys, and are given some that vary."""
     left_out: set[Any] = field(default_factory=set)
     """Infos that `reset` or `step` gives as something that is not kept."""
     room: int = 1

@@ -111,8 +111,18 @@ class Displays(Truths):
             made[name.value] = value
         return self.local_dict(made)
 
-    def local_dict(self, items: dict[Any, Value]) -> DictV:
+    def local_map(self) -> Lst:
+        """A dict that begins without keys, and whose keys vary."""
+        layout = ListL(self.decisions.layouts.get(("items", self.site)), self.decisions.list_cap(), is_map=True)
+        made = self.write(layout, self.unique("items"), Seq([], True))
+        assert isinstance(made, Lst)
+        made.site = self.site  # type: ignore[attr-defined]
+        return made
+
+    def local_dict(self, items: dict[Any, Value]) -> Value:
         """A dict that this function makes, with variables for what branches and loops set in it."""
+        if self.site in self.decisions.maps:
+            return self.local_map()
         made = DictV(items, self.depth, made=self.site)
         late = []
         for key, layout in self.decisions.dicts.get(self.site, {}).items():

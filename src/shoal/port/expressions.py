@@ -14,6 +14,7 @@ import gymnasium as gym
 import numpy as np
 
 from shoal.port.classes import Classes
+from shoal.port.constants import fingerprint
 from shoal.port.frames import Frame, Walk
 from shoal.port.joining import join, layout_of
 from shoal.port.layouts import ListL, read_at, tidy
@@ -119,10 +120,17 @@ class Expressions(Classes):
             frame = frame.outer
         scope = self.frame.scope
         if node.id in scope:
+            self.folded(f"{scope.get('__name__')}:{node.id}", scope[node.id])
             return self.constant(scope[node.id])
         if hasattr(builtins, node.id):
             return Const(getattr(builtins, node.id))
         raise Cannot(f"uses {node.id!r}, which has no value here")
+
+    def folded(self, place: str, x: object) -> None:
+        """Note a constant of a module or class: with another value, the translation would be another."""
+        digest = fingerprint(x)
+        if digest is not None:
+            self.constants[place] = digest
 
     def constant(self, x: object) -> Value:
         """A constant of the module or of the environment, which others may know too."""
@@ -168,6 +176,10 @@ class Expressions(Classes):
                 "Use self.np_random, which reset(seed=...) seeds.",
             )
         try:
+            if isinstance(x, types.ModuleType):
+                self.folded(f"{x.__name__}:{name}", getattr(x, name))
+            elif isinstance(x, type):
+                self.folded(f"{x.__module__}:{x.__qualname__}.{name}", getattr(x, name))
             return self.constant(getattr(x, name))
         except AttributeError as error:
             raise Raises(error) from None

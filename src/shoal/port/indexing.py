@@ -317,6 +317,9 @@ class Indexing(Items):
         if isinstance(key, Const):
             raise Cannot("gives a dict a key that it never had", "Set every key in reset.")
         keys, value = list(owner.items), self.hold(value)
+        if owner.made is not None and not keys:
+            self.decisions.maps.add(owner.made)
+            raise Restart
         number = self.key_number(keys, key)
         for k in range(len(keys)):
             with self.block() as lines:

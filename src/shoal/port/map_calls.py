@@ -19,6 +19,8 @@ class MapCalls(ListCalls):
 
     def item_by_key(self, owner: Lst, key: Value) -> Value:
         """`d[key]`."""
+        if owner.default is not None:
+            return self.map_get(owner, key, owner.default)
         if owner.layout is None:
             raise Cannot("takes an item of a dict that was always empty")
         return self.pair(owner, self.index_of(owner, key).expr)[1]

@@ -58,6 +58,14 @@ def length_of(number: int) -> int:
     return bits
 
 
+def counted(items: Iterable[T]) -> dict[T, int]:
+    """`Counter(items)`."""
+    made: dict[T, int] = {}
+    for item in items:
+        made[item] = made.get(item, 0) + 1
+    return made
+
+
 def heappush(heap: list[T], item: T) -> None:
     """As in heapq: the new item rises past larger ones."""
     heap.append(item)

@@ -280,6 +280,8 @@ class Lst(Value):
     drops: bool = False
     is_map: bool = False
     """A dict whose keys vary: pairs of key and value, in the order in which keys came."""
+    default: Value | None = None
+    """What such a dict has for keys that are missing, if it is a Counter."""
 
 
 @dataclass

@@ -52,6 +52,8 @@ class Source:
     inexact: list[str]
     reached: list[str]
     files: list[str]
+    constants: dict[str, str]
+    """Constants of modules and classes that were folded into the text, by place, and their fingerprints."""
     space: gym.Space
     infos: list[str]
     in_columns: bool
@@ -87,6 +89,7 @@ class Writer(Returned):
         self.ended_shares: frozenset[tuple[Homes, Homes]] = frozenset()
         decisions.settle_references()
         self.reached: dict[str, None] = {}
+        self.constants: dict[str, str] = {}
         self.streams: dict[str, str] = {}
         self.renewed = False
         self.variants: dict[str, int] = {}
@@ -153,7 +156,7 @@ class Writer(Returned):
         return Source(
             name, text, self.tables, self.layout, self.watched.limit, self.streams, self.renewed,
             list(self.notes), list(self.inexact),
-            list(self.reached), files, self.watched.env.observation_space, list(infos),
+            list(self.reached), files, self.constants, self.watched.env.observation_space, list(infos),
             all(not shape for _, shape in self.columns.values()),
         )  # fmt: skip
 
