@@ -1,4 +1,4 @@
-"""Constants of modules and classes that a translation has folded into code: what was proven counts as long as they last."""
+"""Constants of modules and classes that were folded into code: what was proven counts as long as they last."""
 
 from __future__ import annotations
 
@@ -37,6 +37,6 @@ def fingerprint_now(place: str) -> str | None:
     """As `fingerprint`, of what stands at `module:name` or `module:Class.name` now."""
     module, _, path = place.partition(":")
     try:
-        return fingerprint(functools.reduce(getattr, path.split("."), sys.modules[module]))  # type: ignore[arg-type]
+        return fingerprint(functools.reduce(getattr, path.split("."), sys.modules[module]))
     except (KeyError, AttributeError):
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import types
 
 import numpy as np
 
@@ -82,7 +83,8 @@ class Loops(Statements):
         if isinstance(function, Local):
             looks = function.node if yields(function.node) else None
         else:
-            looks = definition_of(called)[0] if inspect.isgeneratorfunction(called) else None
+            is_generator = isinstance(called, types.FunctionType) and inspect.isgeneratorfunction(called)
+            looks = definition_of(called)[0] if is_generator else None
         if looks is None:
             return
         known = self.layout.attributes

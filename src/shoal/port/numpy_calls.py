@@ -217,7 +217,7 @@ class NumpyCalls(MapCalls):
     def np_zeros(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         dtype = self.dtype(named.get("dtype", arguments[1] if len(arguments) > 1 else None)) or FLOAT
         shape = named.get("shape", arguments[0] if arguments else Const(()))
-        sizes = [shape] if isinstance(shape, Num) else self.items(shape) if isinstance(shape, Seq) else []
+        sizes: list[Value] = [shape] if isinstance(shape, Num) else self.items(shape) if isinstance(shape, Seq) else []
         if sizes and isinstance(sizes[0], Num):
             return self.zeros_of_some_rows(sizes[0], self.sizes(Seq(sizes[1:])), dtype)
         return self.filled(np.zeros(self.sizes(shape), dtype))

@@ -234,7 +234,7 @@ class Sharing(KeptPlaces):
                     frame.names[loop.renewed] = Opaque(STALE)
 
     def replaced(self, layout: Layout, base: str, value: Value | None = None) -> None:
-        """An attribute is about to be given `value`: what it shared it shares no longer, but for what goes on in that."""
+        """An attribute is about to be given `value`: what it shared it shares no longer, but for what goes on there."""
         places = frozenset(layout.columns(base)) if can_be_shared(layout) else NOWHERE
         if not places:
             return

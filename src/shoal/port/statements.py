@@ -149,10 +149,11 @@ class Statements(Sharing):
             raise Cannot(
                 "chooses between two things that can be changed", "Choose with `if`, and change each in its own branch."
             )
-        if test_node is None:
-            test = Num(f"{statement.family.index} == {statement.first}", PY_BOOL)  # type: ignore[attr-defined]
+        if isinstance(statement, Case):
+            test: Value = Num(f"{statement.family.index} == {statement.first}", PY_BOOL)
         else:
-            test = self.test(test_node)  # type: ignore[assignment]
+            assert test_node is not None
+            test = self.test(test_node)
         assert isinstance(test, Num)
         before, variants = dict(self.frame.names), dict(self.variants)
         shares = self.shares
