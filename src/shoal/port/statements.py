@@ -134,9 +134,6 @@ class Statements(Sharing):
                 return self.execute([Bind(statement.target, Const(statement.family.options[0]), statement), *rest])
             first, others = statement.parts()
             ways, test_node = [[first], [others]], None
-        elif isinstance(statement, ast.Assign) and isinstance(self.value(statement.value), Fam):
-            family = self.hold(self.value(statement.value))
-            return self.both_ways(Case(statement.targets[0], family, 0, statement), rest)
         elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.IfExp):
             choice = statement.value
             ways = [
@@ -145,6 +142,8 @@ class Statements(Sharing):
             test_node = choice.test
         elif isinstance(statement, ast.If):
             ways, test_node = [list(statement.body), list(statement.orelse)], statement.test
+        elif isinstance(statement, ast.Assign) and isinstance(family := self.value(statement.value), Fam):
+            return self.both_ways(Case(statement.targets[0], self.hold(family), 0, statement), rest)
         else:
             raise Cannot(
                 "chooses between two things that can be changed", "Choose with `if`, and change each in its own branch."
