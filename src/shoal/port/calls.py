@@ -196,11 +196,7 @@ class Calls(StandardCalls):
 
     def call_plain(self, function: types.FunctionType, arguments: list[Value], named: dict[str, Value]) -> Value:
         module = function.__module__ or ""
-        if module.split(".")[0] in FOREIGN:
-            raise Cannot(
-                f"calls {module.split('.')[0]}, which cannot be compiled",
-                "Compute it once in __init__, or write it out.",
-            )
+        self.must_be_ours(module)
         if module.startswith(("numpy", "gymnasium.utils.seeding")):
             return self.numpy_call(function.__name__, arguments, named)
         if module.startswith(("gymnasium.logger", "logging", "warnings")):
@@ -236,6 +232,7 @@ class Calls(StandardCalls):
 
     def construct(self, cls: type, arguments: list[Value], named: dict[str, Value]) -> Value:
         """A new object: a named tuple, an exception, a member of an enum, or a helper in variables."""
+        self.must_be_ours(cls.__module__)
         if issubclass(cls, tuple) and hasattr(cls, "_fields"):
             names = self.bind(inspect.signature(cls), arguments, named)
             return Seq([self.hold(value) for value in names.values()], named=cls)
@@ -318,16 +315,3 @@ STANDARD: dict[object, str] = {
     itertools.permutations: "permutations", itertools.pairwise: "pairwise", itertools.accumulate: "accumulate",
 }  # fmt: skip
 """Functions of the standard library that `standard_calls` follows."""
-FOREIGN = {
-    "pandas",
-    "torch",
-    "requests",
-    "urllib",
-    "socket",
-    "subprocess",
-    "scipy",
-    "jax",
-    "tensorflow",
-    "http",
-    "pygame",
-}

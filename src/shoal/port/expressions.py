@@ -22,6 +22,7 @@ from shoal.port.refusal import Cannot, Raises
 from shoal.port.values import (
     F32,
     FLOAT,
+    FOREIGN,
     INT,
     NP_BOOL,
     PY_BOOL,
@@ -126,6 +127,12 @@ class Expressions(Classes):
             return Const(getattr(builtins, node.id))
         raise Cannot(f"uses {node.id!r}, which has no value here")
 
+    def must_be_ours(self, module: str) -> None:
+        """Refuse packages that a kernel cannot use."""
+        package = module.split(".")[0]
+        if package in FOREIGN:
+            raise Cannot(f"calls {package}, which cannot be compiled", "Compute it once in __init__, or write it out.")
+
     def folded(self, place: str, x: object) -> None:
         """Note a constant of a module or class: with another value, the translation would be another."""
         digest = fingerprint(x)
@@ -175,6 +182,8 @@ class Expressions(Classes):
                 "draws from global random numbers, which a seed does not reach",
                 "Use self.np_random, which reset(seed=...) seeds.",
             )
+        if isinstance(x, types.ModuleType):
+            self.must_be_ours(x.__name__)
         try:
             if isinstance(x, types.ModuleType):
                 self.folded(f"{x.__name__}:{name}", getattr(x, name))

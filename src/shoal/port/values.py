@@ -23,6 +23,12 @@ Number = bool | int | float | np.bool_ | np.integer | np.floating
 BOOL, INT, FLOAT, F32 = np.dtype(np.bool_), np.dtype(np.int64), np.dtype(np.float64), np.dtype(np.float32)
 
 
+FOREIGN = {
+    "pandas", "torch", "requests", "urllib", "socket", "subprocess", "scipy", "jax", "tensorflow", "http", "pygame",
+    "os", "io", "json", "pickle", "csv", "sqlite3", "pathlib", "datetime", "shutil", "sklearn", "cv2", "PIL", "networkx",
+}  # fmt: skip
+"""Packages whose functions and objects have no place in a kernel."""
+
 TEXT = "is text"
 """Why something is opaque: strings that are put together are for people to read."""
 
@@ -89,6 +95,7 @@ def is_helper(x: object) -> bool:
         "random",
         "logging",
         "threading",
+        *FOREIGN,
     )
     return (
         (hasattr(x, "__dict__") or bool(_slots(cls)))
