@@ -25,7 +25,8 @@ BOOL, INT, FLOAT, F32 = np.dtype(np.bool_), np.dtype(np.int64), np.dtype(np.floa
 
 FOREIGN = {
     "pandas", "torch", "requests", "urllib", "socket", "subprocess", "scipy", "jax", "tensorflow", "http", "pygame",
-    "os", "io", "json", "pickle", "csv", "sqlite3", "pathlib", "datetime", "shutil", "sklearn", "cv2", "PIL", "networkx",
+    "os", "io", "json", "pickle", "csv", "sqlite3", "pathlib", "datetime", "shutil", "sklearn", "cv2", "PIL",
+    "networkx",
 }  # fmt: skip
 """Packages whose functions and objects have no place in a kernel."""
 
