@@ -83,8 +83,9 @@ class Loops(Statements):
         if isinstance(function, Local):
             looks = function.node if yields(function.node) else None
         else:
-            is_generator = isinstance(called, types.FunctionType) and inspect.isgeneratorfunction(called)
-            looks = definition_of(called)[0] if is_generator else None
+            looks = None
+            if isinstance(called, types.FunctionType) and inspect.isgeneratorfunction(called):
+                looks = definition_of(called)[0]
         if looks is None:
             return
         known = self.layout.attributes
