@@ -142,3 +142,26 @@ class Remainders(Small):
 def test_what_does_not_differ_is_equal(cls, proven):
     _, proof = proven(cls, steps=14)
     assert proof.steps == 224
+
+
+class Emptied(Small):
+    """What a name stands for is there still when its place in a list is emptied."""
+
+    def begin(self):
+        self.rows = [[k, 0] for k in range(3)]
+
+    def change(self, action):
+        row, left = self.rows[action], -1
+        if row is not None:
+            row[1] += 1
+            if row[1] > 2:
+                self.rows[action] = None
+            left = row[0] + row[1]
+        else:
+            self.rows[action] = [7, 0]
+        return [left, sum(r is None for r in self.rows), 0, 0]
+
+
+def test_what_an_emptied_place_held_is_there_still(proven):
+    _, proof = proven(Emptied, steps=14)
+    assert proof.steps == 224

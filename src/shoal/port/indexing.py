@@ -426,7 +426,8 @@ class Indexing(Items):
             raise Cannot("writes into a list of lists", "Use a NumPy array.")
         if not owner.prefix:
             self.lose_places(owner.base, at)
-        self.lose_item(owner, at)
+        if not (isinstance(value, Const) and value.value is None):  # None leaves in place what was there
+            self.lose_item(owner, at)
         self.write(owner.layout, owner.base, value, (*owner.prefix, at))
 
     def store_array(self, target: Value, value: Value) -> None:
