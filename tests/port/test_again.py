@@ -5,9 +5,12 @@ from __future__ import annotations
 import io
 import pickle
 
+import gymnasium as gym
+import numpy as np
 import pytest
 
 from shoal.port import again
+from shoal.port.constants import fingerprint_now
 from shoal.port.module import digest, load_kernel, write_module
 from shoal.port.ported import Ported
 from shoal.port.proof import Proof
@@ -53,3 +56,29 @@ def test_a_difference_stops_the_next_step(monkeypatch, tmp_path):
     further.look()
     with pytest.raises(PortError, match=r"A further proof has found a difference. x is 1 .* saved so far is kept"):
         further.look()
+
+
+LIMITS = {"fast": 3}
+
+
+class Limited(gym.Env):
+    """Reads a constant of its module."""
+
+    observation_space, action_space = gym.spaces.Box(-10, 10, (1,), np.float32), gym.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.t = 0
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action):
+        self.t += 1
+        return np.array([LIMITS["fast"]], np.float32), 0.0, False, self.t >= 9, {}
+
+
+def test_a_constant_that_has_changed_is_noticed(monkeypatch):
+    source = translate(watch(Limited()), "Limited")
+    place = f"{__name__}:LIMITS"
+    assert source.constants[place] == fingerprint_now(place)
+    monkeypatch.setitem(LIMITS, "fast", 4)
+    assert source.constants[place] != fingerprint_now(place)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import random
 import time
 import urllib.parse
@@ -267,3 +269,19 @@ class Midway(Plain):
 def test_a_return_midway_leaves_what_stands_behind_it_undone(proven):
     _, proof = proven(Midway, steps=12)
     assert proof.ulps == 0
+
+
+class Looks(Plain):
+    def change(self, action):
+        return float(len(os.environ) > 0)
+
+
+class Parses(Plain):
+    def change(self, action):
+        return json.loads("[0.1]")[0]
+
+
+@pytest.mark.parametrize(("cls", "package"), [(Looks, "os"), (Parses, "json")])
+def test_packages_that_have_no_place_in_a_kernel_are_named_where_they_are_used(cls, package):
+    with pytest.raises(Refused, match=rf"test_refusals.py:\d+, in .* calls {package}, which cannot be compiled"):
+        translate(watch(cls()), "Ported")

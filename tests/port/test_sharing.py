@@ -239,3 +239,17 @@ def test_what_two_places_share_is_not_changed_in_one_of_them(cls, reason, way_ou
         translate(watch(cls()), "Ported")
     assert reason in str(caught.value)
     assert way_out in str(caught.value)
+
+
+class EitherArray(Things):
+    """A name that is one of two arrays of the state, by a choice in one line."""
+
+    def change(self, action):
+        chosen = self.grid if action else self.other
+        chosen[0, action] += 1
+        return [self.grid[0].sum(), self.other[0].sum(), chosen[0, 0], 0]
+
+
+def test_a_choice_in_one_line_changes_what_was_chosen(proven):
+    _, proof = proven(EitherArray, steps=12)
+    assert proof.steps == 192

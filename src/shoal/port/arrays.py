@@ -222,6 +222,8 @@ class Arrays(Displays):
     def small_elementwise(self, function: Callable[..., Num], values: list[Value], shape: Shape) -> Value:
         columns = []
         for value in values:
+            if isinstance(value, Mem) and len(value.shape) == len(shape):
+                value = self.of_length(value, shape)
             own = self.shape(value)
             flat = np.arange(int(np.prod(own))).reshape(own)
             order = np.broadcast_to(flat, shape).reshape(-1)
@@ -320,10 +322,11 @@ def distance_between(first: str, last: str) -> int | None:
 
 
 class Shifted:
-    """The items of a list from a place on."""
+    """The items of a list from a place on, in steps."""
 
-    def __init__(self, code: Arrays, owner: Lst, start: str) -> None:
-        self.code, self.owner, self.start = code, owner, start
+    def __init__(self, code: Arrays, owner: Lst, start: str, step: int = 1) -> None:
+        self.code, self.owner, self.start, self.step = code, owner, start, step
 
     def __call__(self, at: str) -> Value:
-        return self.code.item(self.owner, self.code.temporary(f"{self.start} + {at}"))
+        moved = at if self.step == 1 else f"{self.step} * {at}"
+        return self.code.item(self.owner, self.code.temporary(f"{self.start} + {moved}"))

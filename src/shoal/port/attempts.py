@@ -9,7 +9,7 @@ import numpy as np
 
 from shoal.port.loops import Loops
 from shoal.port.refusal import Cannot, Refused
-from shoal.port.values import Cells, Const, DictV, Lst, Mem, Num, Seq, Value
+from shoal.port.values import Cells, Const, DictV, Fam, Lst, Mem, Num, Seq, Value
 
 PURE = {"len", "int", "float", "abs", "min", "max", "bool"}
 """Builtins that may be computed twice."""
@@ -134,7 +134,10 @@ class Attempts(Loops):
 
 
 def _is_dict(owner: Value) -> bool:
-    return isinstance(owner, DictV) or (isinstance(owner, Const) and isinstance(owner.value, dict))
+    options = owner.options if isinstance(owner, Fam) else [owner.value] if isinstance(owner, Const) else []
+    if isinstance(owner, Lst) and owner.is_map:
+        return True
+    return isinstance(owner, DictV) or (bool(options) and all(isinstance(x, dict) for x in options))
 
 
 def _length(listed: ast.expr) -> ast.expr:

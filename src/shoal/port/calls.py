@@ -10,19 +10,22 @@ import dataclasses
 import enum
 import functools
 import inspect
+import itertools
+import operator
 import types
 from collections.abc import Callable
 
 import gymnasium as gym
 import numpy as np
 
+from shoal.port import plain_python
 from shoal.port.expressions import GENERATORS
-from shoal.port.folding import Folding
 from shoal.port.frames import as_column
 from shoal.port.joining import join_all, layout_of
 from shoal.port.layouts import ObjL
-from shoal.port.refusal import Cannot
+from shoal.port.refusal import Cannot, Restart
 from shoal.port.sharing import CHANGING
+from shoal.port.standard_calls import OPERATIONS_BY_NAME, StandardCalls
 from shoal.port.values import (
     Bound,
     Const,
@@ -42,7 +45,7 @@ RANDOM = ("numpy.random", "gymnasium.utils.seeding")
 DRAWING = {"render", "_render", "render_frame", "_render_frame", "_render_gui", "_render_text"}
 
 
-class Calls(Folding):
+class Calls(StandardCalls):
     """How calls are followed."""
 
     def only_tells(self, node: ast.Call) -> bool:
@@ -122,10 +125,18 @@ class Calls(Folding):
             return self.builtin(name, arguments, named)
         if function is collections.deque:
             return self.make_deque(arguments, named.get("maxlen", arguments[1] if len(arguments) > 1 else Const(None)))
-        if function in (enumerate, zip, reversed, map, filter, range):
+        if function in (enumerate, zip, reversed, range):
             return self.builtin(name, arguments, named)
         if isinstance(function, types.BuiltinFunctionType) and function.__module__ == "math":
             return self.math_call(name, arguments)
+        if function in STANDARD:
+            return getattr(self, f"standard_{STANDARD[function]}")(arguments, named)
+        if getattr(function, "__module__", "") in ("_heapq", "heapq") and name in HEAP:
+            return self.heap_call(name, arguments)
+        if getattr(function, "__module__", "") == "_operator" and name in OPERATIONS_BY_NAME:
+            return self.operation_by_name(name, arguments)
+        if isinstance(function, operator.attrgetter | operator.itemgetter):
+            return self.got(function, arguments[0])
         if isinstance(function, type) and issubclass(function, np.generic):
             return self.numpy_cast(np.dtype(function), arguments)
         if (
@@ -135,6 +146,9 @@ class Calls(Folding):
         ):
             return self.numpy_call(name, arguments, named)
         receiver = getattr(function, "__self__", None)
+        if id(receiver) in self.written and name in CHANGING:
+            self.decisions.lists[self.written[id(receiver)][1]] = self.decisions.list_cap(), False
+            raise Restart
         if isinstance(receiver, list | dict | set | collections.deque | np.ndarray) and name in (*CHANGING, "fill"):
             raise Cannot(
                 f"calls .{name}() of something that never changed while it was watched",
@@ -146,6 +160,10 @@ class Calls(Folding):
                 return self.method(Const(receiver), name, arguments, named)
             if isinstance(receiver, str | bytes | tuple | list | set | frozenset | np.ndarray | int | float | range):
                 return self.fold_call(function, arguments, named)
+        if isinstance(receiver, str) and callable(function):
+            found = self.for_every_text(function, arguments, named)
+            if found is not None:
+                return found
         if isinstance(function, types.BuiltinMethodType) and isinstance(
             function.__self__, dict | list | tuple | set | np.ndarray | frozenset
         ):
@@ -156,17 +174,29 @@ class Calls(Folding):
             return self.call_plain(function, arguments, named)
         raise Cannot(f"calls {name or function!r}, which has no translation")
 
+    def for_every_text(
+        self, function: Callable[..., object], arguments: list[Value], named: dict[str, Value]
+    ) -> Value | None:
+        """A function of one of some strings, and constants: one of what it gives for each."""
+        varying = [a for a in arguments if not isinstance(a, Const)]
+        if named or len(varying) != 1 or not isinstance(varying[0], Fam):
+            return None
+        options = varying[0].options
+        if not all(isinstance(x, str) for x in options):
+            return None
+        rows = [[x if a is varying[0] else a.value for a in arguments] for x in options]  # type: ignore[attr-defined]
+        try:
+            return self.simple(Fam([function(*row) for row in rows], varying[0].index))
+        except Exception:  # raised for some only
+            return None
+
     def fold_call(self, function: Callable[..., object], arguments: list[Value], named: dict[str, Value]) -> Value:
         values = [a.value for a in arguments]  # type: ignore[attr-defined]
         return Const(function(*values, **{k: v.value for k, v in named.items()}))  # type: ignore[attr-defined]
 
     def call_plain(self, function: types.FunctionType, arguments: list[Value], named: dict[str, Value]) -> Value:
         module = function.__module__ or ""
-        if module.split(".")[0] in FOREIGN:
-            raise Cannot(
-                f"calls {module.split('.')[0]}, which cannot be compiled",
-                "Compute it once in __init__, or write it out.",
-            )
+        self.must_be_ours(module)
         if module.startswith(("numpy", "gymnasium.utils.seeding")):
             return self.numpy_call(function.__name__, arguments, named)
         if module.startswith(("gymnasium.logger", "logging", "warnings")):
@@ -202,6 +232,7 @@ class Calls(Folding):
 
     def construct(self, cls: type, arguments: list[Value], named: dict[str, Value]) -> Value:
         """A new object: a named tuple, an exception, a member of an enum, or a helper in variables."""
+        self.must_be_ours(cls.__module__)
         if issubclass(cls, tuple) and hasattr(cls, "_fields"):
             names = self.bind(inspect.signature(cls), arguments, named)
             return Seq([self.hold(value) for value in names.values()], named=cls)
@@ -211,6 +242,11 @@ class Calls(Folding):
             if isinstance(value, Const):
                 return Const(cls(value.value))
             return Fam(members, self.key_number([m.value for m in members], value))
+        if cls is collections.Counter and len(arguments) == 1 and not named and not isinstance(arguments[0], DictV):
+            counted = self.written_out(plain_python.counted, self.simple(arguments[0]))
+            assert isinstance(counted, Lst)
+            counted.default = Const(0)
+            return counted
         if cls in (collections.Counter, collections.defaultdict) and not any(isinstance(a, DictV) for a in arguments):
             return Opaque(f"is a {cls.__name__} whose keys vary: use an array with one place per key")
         if cls in (collections.Counter, collections.OrderedDict) and arguments and isinstance(arguments[0], DictV):
@@ -222,6 +258,8 @@ class Calls(Folding):
             list,
             tuple,
             slice,
+            operator.itemgetter,
+            operator.attrgetter,
         ):
             return self.fold_call(cls, arguments, named)
         layout = self.made_layout(cls)
@@ -250,11 +288,18 @@ class Calls(Folding):
         if dataclasses.is_dataclass(cls):
             names = self.bind(inspect.signature(cls), arguments, named)
             for f in dataclasses.fields(cls):
+                if f.name not in names:  # field(init=False)
+                    begun = f.default_factory() if f.default_factory is not dataclasses.MISSING else f.default
+                    if begun is not dataclasses.MISSING:
+                        self.set_attribute(made, f.name, Const(begun))
+                    continue
                 value = names[f.name]
                 given = not (isinstance(value, Const) and repr(value.value) == "<factory>")
                 if not given and f.default_factory is not dataclasses.MISSING:
                     value = Const(f.default_factory())
                 self.set_attribute(made, f.name, value)
+            if hasattr(cls, "__post_init__"):
+                self.call(self.attribute(made, "__post_init__"), [], {})
             return made
         init = inspect.getattr_static(cls, "__init__")
         if isinstance(init, types.FunctionType):
@@ -263,16 +308,10 @@ class Calls(Folding):
 
 
 TYPES = (int, float, bool, str, tuple, list, set, dict)
-FOREIGN = {
-    "pandas",
-    "torch",
-    "requests",
-    "urllib",
-    "socket",
-    "subprocess",
-    "scipy",
-    "jax",
-    "tensorflow",
-    "http",
-    "pygame",
-}
+HEAP = ("heappush", "heappop", "heapify", "heappushpop", "heapreplace")
+STANDARD: dict[object, str] = {
+    filter: "filter", map: "map", functools.reduce: "reduce", itertools.product: "product",
+    itertools.chain: "chain", itertools.chain.from_iterable: "chained", itertools.combinations: "combinations",
+    itertools.permutations: "permutations", itertools.pairwise: "pairwise", itertools.accumulate: "accumulate",
+}  # fmt: skip
+"""Functions of the standard library that `standard_calls` follows."""

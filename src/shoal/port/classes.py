@@ -41,7 +41,10 @@ class Classes(PlainStatements):
             return Bound(receiver, name, member.__func__) if receiver else Const(member.__func__)
         if isinstance(member, types.FunctionType) and name != "_replace":
             return Bound(owner, name, member)
-        return Bound(owner, name) if isinstance(owner, Seq) else self.constant(member)
+        if isinstance(owner, Seq):
+            return Bound(owner, name)
+        self.folded(f"{cls.__module__}:{cls.__qualname__}.{name}", member)
+        return self.constant(member)
 
     def operator_method(self, op: ast.operator, left: Value, right: Value) -> Value | None:
         """The operation as somebody's class defines it; None where it does not."""

@@ -64,6 +64,12 @@ class Decisions:
     """Pairs of places of the state that are one thing in the original when a function begins."""
     places: dict[str, bool] = field(default_factory=dict)
     """Attributes that keep the place of an item of a list, and whether they may be None."""
+    dicts: dict[Any, dict[Any, Any]] = field(default_factory=dict)
+    """Dicts that are made in a function, and the layouts of keys that branches or loops set."""
+    maps: set[Any] = field(default_factory=set)
+    """Dicts that are made in a function without keys, and are given some that vary."""
+    left_out: set[Any] = field(default_factory=set)
+    """Infos that `reset` or `step` gives as something that is not kept."""
     room: int = 1
     """How many times more items lists may have than is likely."""
 
@@ -97,6 +103,8 @@ class Code:
         self.stable: set[str] = set()
         self.natural: set[str] = set()
         """Variables that are never below zero."""
+        self.grown: set[str] = {"grown"}
+        """Variables that hold products of whole numbers."""
         self.at_most: dict[str, int] = {}
         """Variables that count something: no more than so many."""
         self.in_rows = True
@@ -109,6 +117,8 @@ class Code:
         """Variables that hold a copy of what can be changed, and what they are copies of."""
         self.copying = False
         """Whether the original copies too."""
+        self.written: dict[int, tuple[object, Any]] = {}
+        """Constant sets that were written out here, by identity, and where."""
         self._temporaries = 0
         self._computed: dict[str, str] = {}
         """Variables that hold what costs much to compute, by its expression."""
@@ -122,6 +132,8 @@ class Code:
 
     def emit(self, line: str) -> None:
         self.lines.append(line)
+        if self.depth == 0:
+            self.forget_computed(line)
 
     @contextlib.contextmanager
     def block(self, dynamic: bool = True) -> Iterator[list[str]]:
@@ -138,6 +150,8 @@ class Code:
     def emit_block(self, header: str, lines: list[str]) -> None:
         self.emit(header)
         self.lines.extend("    " + line for line in lines or ["pass"])
+        for line in lines:
+            self.forget_computed(line)
 
     def unique(self, name: str) -> str:
         """A name that nothing else has."""
@@ -163,11 +177,22 @@ class Code:
     def computed_once(self, function: str, arguments: list[str]) -> str:
         """A call without effects; the same call again is what was computed before."""
         expr = f"math.{function}({', '.join(arguments)})"
-        if not all(map(self.is_stable, arguments)):
+        if not all(self.is_stable(a) or self.is_field_here(a) for a in arguments):
             return expr
         if expr not in self._computed:
             self._computed[expr] = self.temporary(expr)
         return self._computed[expr]
+
+    def is_field_here(self, expr: str) -> bool:
+        """Whether this is a field, outside all branches and loops, so that it is known when it changes."""
+        return self.depth == 0 and bool(re.fullmatch(r"s\.\w+", expr))
+
+    def forget_computed(self, line: str) -> None:
+        """What was computed from a field is no longer known when the field is set."""
+        field = FIELD_SET.match(line)
+        if field is not None:
+            pattern = re.compile(rf"{re.escape(field[1])}\b")
+            self._computed = {expr: name for expr, name in self._computed.items() if not pattern.search(expr)}
 
     def is_stable(self, expr: str) -> bool:
         """Whether later lines cannot change what this expression means."""
@@ -305,7 +330,7 @@ class Code:
         if isinstance(value, Mem):
             return self.copy_mem(value)
         if isinstance(value, Lst):
-            layout = ListL(self.item_layout(value), value.cap, value.is_set, value.fixed, value.drops)
+            layout = ListL(self.item_layout(value), value.cap, value.is_set, value.fixed, value.drops, value.is_map)
             return self.write(without_references(layout), self.unique("copy"), value)
         if isinstance(value, Seq) and value.is_list:
             return self.sequence([self.copy(item) for item in value.items], True)
@@ -337,6 +362,8 @@ class Code:
             count = n.expr if isinstance(n, Dyn) else n
             lines = [f"for {name} in range({count}):", *["    " + line for line in lines or ["pass"]]]
         self.lines.extend(lines)
+        for line in lines:
+            self.forget_computed(line)
 
     def new_cells(self, exprs: list[str], shape: tuple[int, ...], dtype: np.dtype) -> Value:
         """A small array from the expressions of its elements, as this place needs it."""
@@ -370,4 +397,6 @@ class Code:
             raise Restart
 
 
+FIELD_SET = re.compile(r"\s*(s\.\w+)(\[.*\])? [-+*/|&]?= ")
+"""A line that sets a field or an element of one."""
 BOOL_TYPE = np.dtype(np.bool_)

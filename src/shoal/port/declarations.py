@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterator
 
 import gymnasium as gym
@@ -10,10 +11,13 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from shoal.port.code import type_name
-from shoal.port.layouts import Layout, ListL, MaybeL, ObjL, SeqL
+from shoal.port.layouts import DictL, Layout, ListL, MaybeL, ObjL, SeqL
 from shoal.port.refusal import Cannot
 from shoal.port.values import literal
 from shoal.port.watch import Watched
+
+LINE = 110
+"""How long lines of source may be."""
 
 
 class _Initial:
@@ -36,6 +40,9 @@ def _helpers(layout: Layout | None) -> Iterator[ObjL]:
     elif isinstance(layout, SeqL):
         for item in layout.items:
             yield from _helpers(item)
+    elif isinstance(layout, DictL):
+        for _, item in layout.items:
+            yield from _helpers(item)
 
 
 def _is_set_first(column: str, lines: list[str]) -> bool:
@@ -52,6 +59,15 @@ def _is_set_first(column: str, lines: list[str]) -> bool:
 
 def _field(dtype: np.dtype, shape: tuple[int, ...]) -> str:
     return type_name(dtype) + (f"[{', '.join(map(str, shape))}]" if shape else "")
+
+
+def _filled(line: str) -> list[str]:
+    """A declaration of the class on lines of a readable length."""
+    head = re.match(r"    \w+ = [\w.]*[({]", line)
+    if head is None or len(line) <= LINE:
+        return [line]
+    rows = textwrap.wrap(line[head.end() : -1], LINE - 8, break_long_words=False, break_on_hyphens=False)
+    return [head[0], *["        " + row for row in rows], "    " + line[-1]]
 
 
 def _inform_lines(infos: dict[str, tuple[np.dtype, tuple[int, ...]]]) -> list[str]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from typing import Any
 
 import gymnasium as gym
 
-from shoal.port.frames import Frame, Walk, as_list_maker, can_change, definition_of
-from shoal.port.joining import join, reference_of
+from shoal.port.frames import Frame, Walk, as_list_maker, can_change, definition_of, yields
+from shoal.port.joining import join, layout_of, reference_of
 from shoal.port.layouts import ListL
+from shoal.port.recursion import without_tail_calls
 from shoal.port.refusal import Cannot
 from shoal.port.truths import Truths
 from shoal.port.values import (
@@ -23,9 +25,16 @@ from shoal.port.values import (
     Obj,
     Seq,
     Value,
+    literal,
 )
 
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+
+
+CHANGES = re.compile(r"\b(pcg|mt)\.|^\s*s\.[\w\[\], +*-]+ =")
+"""Lines that draw a number or change the state."""
+ANY_ORDER = ("sum", "any", "all", "min", "max", "len", "set", "frozenset", "sorted")
+"""What gives the same whatever the order of what it is given."""
 
 
 class Displays(Truths):
@@ -57,6 +66,7 @@ class Displays(Truths):
         value = self.write(whole, self.unique("items"), made)
         assert isinstance(value, Lst)
         value.site = self.site  # type: ignore[attr-defined]
+        self.copies.pop(value.length, None)  # items may be copies of something, the list is not
         return value
 
     def display(self, nodes: list[ast.expr], is_list: bool) -> Value:
@@ -84,8 +94,6 @@ class Displays(Truths):
 
     def see_Set(self, node: ast.Set) -> Value:
         values = self.values(node.elts)
-        if all(isinstance(v, Const) for v in values):
-            return Const({v.value for v in values})  # type: ignore[attr-defined]
         return self.make_set([Seq(values)], {})
 
     def see_Dict(self, node: ast.Dict) -> Value:
@@ -93,6 +101,7 @@ class Displays(Truths):
         for key, item in zip(node.keys, node.values, strict=True):
             value = self.hold(self.value(item)) if key is not None else self.value(item)
             if key is None:
+                self.all_there(value)
                 pairs = value.items if isinstance(value, DictV) else {k: Const(v) for k, v in value.value.items()}  # type: ignore[attr-defined]
                 made |= pairs
                 continue
@@ -100,7 +109,38 @@ class Displays(Truths):
             if not isinstance(name, Const):
                 raise Cannot("makes a dict whose keys vary", "Use an array with one place per key.")
             made[name.value] = value
-        return DictV(made, self.depth)
+        return self.local_dict(made)
+
+    def local_map(self) -> Lst:
+        """A dict that begins without keys, and whose keys vary."""
+        layout = ListL(self.decisions.layouts.get(("items", self.site)), self.decisions.list_cap(), is_map=True)
+        made = self.write(layout, self.unique("items"), Seq([], True))
+        assert isinstance(made, Lst)
+        made.site = self.site  # type: ignore[attr-defined]
+        return made
+
+    def local_dict(self, items: dict[Any, Value]) -> Value:
+        """A dict that this function makes, with variables for what branches and loops set in it."""
+        if self.site in self.decisions.maps:
+            return self.local_map()
+        made = DictV(items, self.depth, made=self.site)
+        late = []
+        for key, layout in self.decisions.dicts.get(self.site, {}).items():
+            base = self.unique("item")
+            if key in items:
+                layout = join(layout, layout_of(self.simple(items[key])))
+                self.write(layout, base, items[key])
+            else:
+                late.append(key)
+                self.emit(f"{base} = {literal(next(iter(layout.columns('x').values()))[0].type(0))}")
+            made.items[key], made.variables[key] = layout.read(base), (layout, base)
+        made.late = frozenset(late)
+        return made
+
+    def all_there(self, owner: Value) -> None:
+        """Refuse to ask which keys a dict has, if some may be missing."""
+        if isinstance(owner, DictV) and owner.late:
+            raise Cannot("asks for the keys of a dict of which a branch sets some", "Set every key from the start.")
 
     def see_Lambda(self, node: ast.Lambda) -> Value:
         return Local(node, self.frame)
@@ -145,6 +185,8 @@ class Displays(Truths):
             return True
         first, *others = generators
         iterable = self.simple(self.value(first.iter))
+        if not getattr(element, "any_order", False):
+            self.in_order(iterable)
         varying = isinstance(iterable, Lst | Walk) or (isinstance(iterable, Mem) and isinstance(iterable.shape[0], Dyn))
         if varying or ((items := self.items(iterable)) and len(items) > 256):
             return False
@@ -168,7 +210,9 @@ class Displays(Truths):
         for generator in reversed(node.generators):
             for test in reversed(generator.ifs):
                 body = [ast.If(test, body, [])]
-            body = [ast.For(generator.target, generator.iter, body, [])]
+            loop = ast.For(generator.target, generator.iter, body, [])
+            loop.any_order = is_set or getattr(element, "any_order", False)  # type: ignore[attr-defined]
+            body = [loop]
         empty = ast.Call(ast.Name("set", ast.Load()), [], []) if is_set else ast.List([], ast.Load())
         start = ast.Assign([ast.Name(name, ast.Store())], empty)
         tree = [ast.fix_missing_locations(ast.copy_location(s, node)) for s in (start, *body)]
@@ -187,7 +231,13 @@ class Displays(Truths):
     def see_Call(self, node: ast.Call) -> Value:
         if self.is_super(node.func):
             return self.call_above(node)
+        if isinstance(node.func, ast.Name) and node.func.id in ANY_ORDER:
+            for given in node.args:
+                if isinstance(given, ast.GeneratorExp | ast.ListComp):
+                    given.elt.any_order = True  # type: ignore[attr-defined]
         function = self.value(node.func)
+        if isinstance(function, Const) and function.value in (any, all, next):
+            self.all_at_once(node)
         positional = [a.value if isinstance(a, ast.Starred) else a for a in node.args]
         values = self.values([*positional, *[k.value for k in node.keywords]])
         arguments: list[Value] = []
@@ -201,6 +251,23 @@ class Displays(Truths):
             else:
                 named[keyword.arg] = value
         return self.call(function, arguments, named)
+
+    def all_at_once(self, node: ast.Call) -> None:
+        """`any(f(x) for x in y)` stops early, and here never does: refused where what it asks changes something."""
+        if not node.args or not isinstance(node.args[0], ast.GeneratorExp):
+            return
+        calls = [n for n in ast.walk(node.args[0].elt) if isinstance(n, ast.Call)]
+        calls += [
+            n for g in node.args[0].generators for test in g.ifs for n in ast.walk(test) if isinstance(n, ast.Call)
+        ]
+        if not calls:
+            return
+        names = dict(self.frame.names)
+        with self.block() as lines:
+            self.value(node.args[0])
+        self.frame.names = names
+        if any(CHANGES.search(line) for line in lines):
+            raise Cannot("may stop before the last, and what it asks draws or changes something", "Write the loop out.")
 
     def is_super(self, node: ast.expr) -> bool:
         return (
@@ -232,6 +299,7 @@ class Displays(Truths):
         """Write out a function of the environment's in place of its call."""
         function = inspect.unwrap(function)
         node, file = definition_of(function)
+        node = without_tail_calls(node, owner is not None)
         name = function.__qualname__.replace("<locals>.", "")
         scope = dict(function.__globals__)
         if function.__closure__:
@@ -281,7 +349,7 @@ class Displays(Truths):
         for argument in sorted(assigned & held.keys()):
             self.assign_name(argument, held[argument])
         self.frame = before  # type: ignore[assignment]
-        if any(isinstance(n, ast.Yield | ast.YieldFrom) for n in ast.walk(node)):
+        if yields(node):
             frame.node = as_list_maker(node)
         if isinstance(node, ast.Lambda):
             body = ast.copy_location(ast.Return(node.body), node)

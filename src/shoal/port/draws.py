@@ -368,6 +368,9 @@ class Draws(ArrayMethods):
             axes: list[Any] = [*value.prefix, (0, "0", 1)]
             self.shuffle_memory(Mem(value.base, (Dyn(value.length, value.cap),), value.layout.kind.dtype, axes))
             return Const(None)
+        if isinstance(value, Lst) and not value.is_set:
+            self.shuffle_list(value)
+            return Const(None)
         if isinstance(value, Cells):
             self.as_memory(value)
         if isinstance(value, Seq) and value.is_list:
@@ -378,6 +381,22 @@ class Draws(ArrayMethods):
             )
         self.shuffle_memory(value)
         return Const(None)
+
+    def shuffle_list(self, owner: Lst) -> None:
+        """As `shuffle_memory`, of items of any kind."""
+        if owner.layout is None:
+            return
+        self.forget_items(owner, True)
+        i, back, place = self.unique("i"), self.unique("back"), self.unique("place")
+        outer, self.copying = self.copying, True  # items only change their places
+        with self.block() as lines:
+            self.emit(f"{back} = {owner.length} - 1 - {i}")
+            self.emit(f"{place} = {self.stream}.up_to(s, {back})")
+            held = self.write(owner.layout, self.unique("held"), self.stored_item(owner, place))
+            self.move_item(owner, back, place)
+            self.write(owner.layout, owner.base, held, (*owner.prefix, back))
+        self.copying = outer
+        self.emit_block(f"for {i} in range({owner.length} - 1):", lines)
 
     def draw_permutation(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         value = arguments[0]

@@ -15,6 +15,7 @@ import gymnasium as gym
 import numpy as np
 
 from shoal.port.classes import Classes
+from shoal.port.constants import fingerprint
 from shoal.port.frames import Frame, Walk
 from shoal.port.joining import join, layout_of
 from shoal.port.layouts import ListL, read_at, tidy
@@ -22,6 +23,7 @@ from shoal.port.refusal import Cannot, Raises
 from shoal.port.values import (
     F32,
     FLOAT,
+    FOREIGN,
     INT,
     NP_BOOL,
     PY_BOOL,
@@ -60,6 +62,11 @@ COMPARISONS: dict[type, tuple[str, Callable[[Any, Any], Any]]] = {
     ast.Eq: ("==", operator.eq), ast.NotEq: ("!=", operator.ne), ast.Lt: ("<", operator.lt),
     ast.LtE: ("<=", operator.le), ast.Gt: (">", operator.gt), ast.GtE: (">=", operator.ge),
 }  # fmt: skip
+
+
+LARGEST = 2.0**62
+"""Whole numbers of Python's that are kept in 64 bits stay below this."""
+SMALL_FACTOR = 1_000_000
 
 
 class Expressions(Classes):
@@ -115,10 +122,23 @@ class Expressions(Classes):
             frame = frame.outer
         scope = self.frame.scope
         if node.id in scope:
+            self.folded(f"{scope.get('__name__')}:{node.id}", scope[node.id])
             return self.constant(scope[node.id])
         if hasattr(builtins, node.id):
             return Const(getattr(builtins, node.id))
         raise Cannot(f"uses {node.id!r}, which has no value here")
+
+    def must_be_ours(self, module: str) -> None:
+        """Refuse packages that a kernel cannot use."""
+        package = module.split(".")[0]
+        if package in FOREIGN:
+            raise Cannot(f"calls {package}, which cannot be compiled", "Compute it once in __init__, or write it out.")
+
+    def folded(self, place: str, x: object) -> None:
+        """Note a constant of a module or class: with another value, the translation would be another."""
+        digest = fingerprint(x)
+        if digest is not None:
+            self.constants[place] = digest
 
     def constant(self, x: object) -> Value:
         """A constant of the module or of the environment, which others may know too."""
@@ -163,7 +183,13 @@ class Expressions(Classes):
                 "draws from global random numbers, which a seed does not reach",
                 "Use self.np_random, which reset(seed=...) seeds.",
             )
+        if isinstance(x, types.ModuleType):
+            self.must_be_ours(x.__name__)
         try:
+            if isinstance(x, types.ModuleType):
+                self.folded(f"{x.__name__}:{name}", getattr(x, name))
+            elif isinstance(x, type):
+                self.folded(f"{x.__module__}:{x.__qualname__}.{name}", getattr(x, name))
             return self.constant(getattr(x, name))
         except AttributeError as error:
             raise Raises(error) from None
@@ -325,11 +351,30 @@ class Expressions(Classes):
             a, b = (
                 t if n.kind.dtype == F32 or _is_exact(t) else f"np.float32({t})" for t, n in ((a, left), (b, right))
             )
+        if kind.weak and not kind.is_float and isinstance(op, ast.Mult | ast.LShift | ast.Pow):
+            a, b = self.kept_in_word(op, a, b)
         if isinstance(op, ast.Pow):
             return self.power(a, b, left, right, kind)
         if isinstance(op, ast.Div) and not left.kind.is_float and not right.kind.is_float:
             a = f"float({a})"
         return Num(rounded(f"({a} {symbol} {b})", kind), kind)
+
+    def kept_in_word(self, op: ast.operator, a: str, b: str) -> tuple[str, str]:
+        """Operands of whole numbers of Python's own, which have no end: what 64 bits do not hold stops the batch."""
+        varying = [x for x in (a, b) if not _is_whole(x)]
+        small = [x for x in (a, b) if _is_whole(x) and abs(int(x)) <= SMALL_FACTOR]
+        if not varying or set(varying) <= self.natural:
+            return a, b
+        if isinstance(op, ast.Mult) and small:  # what grows by such factors is seen where it is kept
+            return a, b
+        a, b = (x if _is_whole(x) or self.is_stable(x) else self.temporary(x) for x in (a, b))
+        if isinstance(op, ast.Mult):
+            self.emit(f"assert abs(float({a}) * float({b})) < {LARGEST!r}")
+        elif isinstance(op, ast.LShift):
+            self.emit(f"assert {b} < 63 and abs(float({a})) * math.pow(2.0, float({b})) < {2 * LARGEST!r}")
+        else:
+            self.emit(f"assert math.pow(abs(float({a})), float({b})) < {LARGEST!r}")
+        return a, b
 
     def power(self, a: str, b: str, left: Num, right: Num, kind: Kind) -> Num:
         if not kind.is_float:
@@ -366,6 +411,10 @@ class Expressions(Classes):
             return Num(f"(-1 - {number.expr})", number.kind if not number.kind.is_bool else PY_INT)
         kind = PY_INT if number.kind.is_bool else number.kind
         return Num(rounded(f"(-{number.expr})", kind) if kind.is_whole else f"(-{number.expr})", kind)
+
+
+def _is_whole(text: str) -> bool:
+    return text.removeprefix("-").isdigit()
 
 
 def _is_exact(text: str) -> bool:

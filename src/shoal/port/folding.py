@@ -111,8 +111,13 @@ class Folding(Indexing):
                 self.emit(f"assert {n.expr} > 0")
         self.emit(f"{place} = 0")
 
+        test = f"{{}} {symbol} {{}}"
+        if kind.is_float:  # the first NaN is what NumPy gives
+            test = f"not {{}} {'<=' if symbol == '>' else '>='} {{}} and {{1}} == {{1}}".replace("{}", "{0}", 1)
+            test = test.replace("{}", "{1}")
+
         def step(total: str, x: Num, at: str) -> list[str]:
-            return [f"if {x.expr} {symbol} {total}:", f"    {total} = {x.expr}", f"    {place} = {at}"]
+            return [f"if {test.format(x.expr, total)}:", f"    {total} = {x.expr}", f"    {place} = {at}"]
 
         best = self.fold(value, first, kind, step)
         return Num(self.temporary(place), NP_INT) if wants_place else best
@@ -148,6 +153,7 @@ class Folding(Indexing):
             if table is not None:
                 return table
             return self.any_of([self.compare(ast.Eq(), item, Const(x)) for x in members])
+        self.all_there(container)
         if isinstance(container, DictV):
             return self.any_of([self.compare(ast.Eq(), item, Const(x)) for x in container.items])
         if isinstance(container, Seq):
@@ -206,7 +212,8 @@ class Folding(Indexing):
         self.emit(f"{found} = False")
 
         def look(at: list[str]) -> None:
-            test = self.truth(self.compare(ast.Eq(), self.item(container, at[0]), held))
+            item = self.item(container, at[0])
+            test = self.truth(self.compare(ast.Eq(), self.items(item)[0] if container.is_map else item, held))
             self.emit(
                 f"{found} = {found} or {test.expr}" if isinstance(test, Num) else f"{found} = {found} or {test.value}"
             )

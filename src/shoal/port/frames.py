@@ -10,6 +10,7 @@ import inspect
 import textwrap
 import types
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -106,6 +107,23 @@ class Bind(ast.stmt):
         ast.copy_location(self, at)
 
 
+class Case(ast.stmt):
+    """A statement of our own: a name is given one of some constants, and what follows is written for each."""
+
+    _fields = ()
+
+    def __init__(self, target: ast.expr, family: Fam, first: int, at: ast.stmt) -> None:
+        super().__init__()
+        self.target, self.family, self.first = target, family, first
+        """`first` is the number of the first option that is left."""
+        ast.copy_location(self, at)
+
+    def parts(self) -> tuple[ast.stmt, ast.stmt]:
+        """The first option, and what is left without it."""
+        others = Fam(self.family.options[1:], self.family.index)
+        return Bind(self.target, Const(self.family.options[0]), self), Case(self.target, others, self.first + 1, self)
+
+
 @dataclass
 class Walk(Value):
     """Something to loop over in kernel code: how many, and the item at an index."""
@@ -192,6 +210,8 @@ def as_walk(code: Code, value: Value) -> Walk | None:
         return value
     if isinstance(value, Lst):
         lengths = () if value.fixed else (value.length,)
+        if value.is_map:  # a dict is gone through by its keys
+            return Walk(value.length, value.cap, lambda at: code.items(code.item(value, at))[0], value, lengths)
         return Walk(value.length, value.cap, lambda at: code.item(value, at), value, lengths)
     if isinstance(value, Mem):
         n = value.shape[0]
@@ -250,6 +270,33 @@ def own_nodes(loop: ast.For) -> list[ast.AST]:
     for statement in loop.body:
         visit(statement)
     return found
+
+
+def _carries(loop: ast.For, assignment: ast.Assign) -> bool:
+    """Whether what a name is given was read before, so that a turn depends on the one before it."""
+    names = {n.id for target in assignment.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+    last = (assignment.end_lineno or 0, assignment.end_col_offset or 0)
+    loads = [n for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id in names]
+    own = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    return any((n.lineno, n.col_offset) < last for n in loads if n.id not in own)
+
+
+def depends_on_order(loop: ast.For) -> bool:
+    """Whether a loop leaves early, draws, or puts into a list: then its turns cannot change places."""
+    for node in (n for statement in loop.body for n in ast.walk(statement)):
+        if isinstance(node, ast.Break | ast.Return) or (isinstance(node, ast.Assign) and _carries(loop, node)):
+            return True
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            drawn = isinstance(node.func.value, ast.Attribute) and "random" in node.func.value.attr
+            if drawn or node.func.attr in ("append", "insert", "extend", "appendleft"):
+                return True
+    return False
+
+
+def yields(function: ast.AST) -> bool:
+    """Whether this is a generator function, apart from functions inside."""
+    inner = [n for n in ast.iter_child_nodes(function) if not isinstance(n, ast.FunctionDef | ast.Lambda)]
+    return any(isinstance(n, ast.Yield | ast.YieldFrom) or yields(n) for n in inner)
 
 
 def always_leaves(body: list[ast.stmt]) -> bool:
@@ -400,6 +447,8 @@ def definition_of(function: types.FunctionType) -> tuple[Any, str]:
             f"calls {getattr(function, '__qualname__', function)!s}, whose source cannot be read",
             "Write it as Python in a file.",
         ) from None
+    if function.__name__ == "<lambda>":
+        return lambda_of(function), inspect.getsourcefile(function) or "?"
     try:
         tree = ast.parse(textwrap.dedent("".join(lines)))
     except SyntaxError:
@@ -409,3 +458,21 @@ def definition_of(function: types.FunctionType) -> tuple[Any, str]:
         if isinstance(node, ast.FunctionDef | ast.Lambda):
             return node, inspect.getsourcefile(function) or "?"
     raise Cannot(f"calls {function.__qualname__}, which is not a plain function")
+
+
+def lambda_of(function: types.FunctionType) -> ast.Lambda:
+    """The syntax tree of a lambda, wherever in a statement it stands."""
+    code, file = function.__code__, inspect.getsourcefile(function)
+    spots = [(line, column) for line, _, column, end in code.co_positions() if line is not None and end]
+    for node in reversed(_file_tree(file or "", Path(file).stat().st_mtime_ns if file else 0)):  # inner ones first
+        begin, end = (node.body.lineno, node.body.col_offset), (node.body.end_lineno, node.body.end_col_offset)
+        if node.lineno == code.co_firstlineno and all(begin <= spot < end for spot in spots):
+            return copy.deepcopy(node)
+    raise Cannot("calls a lambda whose source cannot be found", "Write it with `def`.")
+
+
+@functools.lru_cache(maxsize=64)
+def _file_tree(file: str, _changed: int) -> list[ast.Lambda]:
+    """All lambdas of a file."""
+    with open(file, encoding="utf-8") as source:
+        return [node for node in ast.walk(ast.parse(source.read())) if isinstance(node, ast.Lambda)]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 
 from shoal.port.arrays import distance_between
+from shoal.port.frames import as_column
 from shoal.port.items import Items
-from shoal.port.joining import join, layout_of
+from shoal.port.joining import join, layout_of, without_references
+from shoal.port.layouts import ConstL, FamL, NumL
 from shoal.port.refusal import Cannot, Restart
 from shoal.port.values import (
     BOOL,
@@ -26,6 +29,8 @@ from shoal.port.values import (
     Seq,
     Span,
     Value,
+    is_number,
+    kind_of,
 )
 
 
@@ -95,10 +100,11 @@ class Indexing(Items):
             index = indices[axis] if axis < len(indices) else Const(slice(None))
             if isinstance(index, Const) and isinstance(index.value, slice):
                 if isinstance(n, Dyn):
-                    if index.value != slice(None):
-                        raise Cannot("slices an array whose length varies", "Use a fixed size.")
-                    moved[axis] = (len(shape), "0", 1)
-                    shape.append(n)
+                    part = Span([Const(index.value.start), Const(index.value.stop), Const(index.value.step)])
+                    whole = index.value == slice(None)
+                    first, count, by = ("0", n.expr, 1) if whole else self.span_of(part, n.expr)
+                    moved[axis] = (len(shape), first, by)
+                    shape.append(Dyn(count, n.cap))
                     continue
                 span = range(n)[index.value]
                 moved[axis] = (len(shape), str(span.start), span.step)
@@ -302,27 +308,65 @@ class Indexing(Items):
         self.loop(owner.shape, put)
 
     def store_in_dict(self, owner: DictV, key: Value, value: Value) -> None:
-        if isinstance(key, Const) and (key.value not in owner.items or owner.depth >= 0):
-            if owner.depth != self.depth:
-                raise Cannot("changes a dict in a branch or loop", "Set every key beforehand, in one place.")
-            owner.items[key.value] = self.hold(value)
+        if isinstance(key, Const) and owner.depth >= 0:
+            self.store_in_local_dict(owner, key.value, value)
+            return
+        if isinstance(key, Const) and key.value in owner.items:
+            self.store_in_kept_dict(owner, list(owner.items).index(key.value), value)
             return
         if isinstance(key, Const):
-            old = owner.items[key.value]
-            location = old.expr if isinstance(old, Num) else None
-            if location is None:
-                raise Cannot("changes an item of a dict that is not a number", "Use attributes.")
-            self.emit(f"{location} = {self.number(value).expr}")
-            return
-        keys = list(owner.items)
+            raise Cannot("gives a dict a key that it never had", "Set every key in reset.")
+        keys, value = list(owner.items), self.hold(value)
+        if owner.made is not None and not keys:
+            self.decisions.maps.add(owner.made)
+            raise Restart
         number = self.key_number(keys, key)
-        text = self.number(value).expr
-        for k, name in enumerate(keys):
-            old = owner.items[name]
-            if not isinstance(old, Num):
-                raise Cannot("changes an item of a dict by a key that varies", "Use an array.")
-            self.emit(f"if {number} == {k}:")
-            self.emit(f"    {old.expr} = {text}")
+        for k in range(len(keys)):
+            with self.block() as lines:
+                if owner.depth >= 0:
+                    self.store_in_local_dict(owner, keys[k], value)
+                else:
+                    self.store_in_kept_dict(owner, k, value)
+            self.emit_block(f"if {number} == {k}:", lines)
+
+    def store_in_local_dict(self, owner: DictV, key: Hashable, value: Value) -> None:
+        """A key of a dict that was made in this function: a variable, if that happens in a branch or loop."""
+        if key in owner.variables:
+            layout, base = owner.variables[key]
+        elif owner.depth == self.depth:
+            owner.items[key] = self.hold(value)
+            return
+        else:
+            layout, base = layout_of(owner.items[key]) if key in owner.items else None, ""
+        new = layout_of(self.simple(value))
+        both = new if layout is None else join(layout, new)
+        both = NumL(kind_of(both.value)) if isinstance(both, ConstL) and is_number(both.value) else both
+        if both != layout or not base:
+            if owner.made is None or not isinstance(both, NumL | FamL):
+                raise Cannot("changes a dict in a branch or loop", "Set every key beforehand, in one place.")
+            self.decisions.dicts.setdefault(owner.made, {})[key] = both
+            raise Restart
+        self.write(both, base, value)
+
+    def store_in_kept_dict(self, owner: DictV, k: int, value: Value) -> None:
+        """The item of a key of a dict that lies in the state."""
+        value = self.simple(value)
+        if owner.rows is not None:
+            layout, name, index = owner.rows.layout, owner.rows.base, (*owner.rows.prefix, str(k))
+            path = ("items", name.removeprefix("s."))
+        elif owner.site is not None or owner.place is not None:
+            whole, name, index = owner.place or (owner.site[2], owner.site[1], ())
+            layout, name = whole.items[k][1], f"{name}_{k}"
+            path = ("attribute", name.removeprefix("s."))
+        else:
+            raise Cannot("changes an item of a dict that is not kept anywhere", "Use attributes.")
+        both = join(as_column(layout), without_references(layout_of(value)))
+        if both != layout:
+            self.decisions.layouts[path] = both
+            raise Restart
+        if not index:
+            self.replaced(layout, name)
+        self.rehome(value, self.write(layout, name, value, index))
 
     def store_known(self, owner: Seq, index: int | slice, value: Value) -> None:
         """An item of a list whose length is known, at an index that is known."""
@@ -372,6 +416,9 @@ class Indexing(Items):
                 return
             self.make_list_bounded(owner, fixed=True)
         assert isinstance(owner, Lst)
+        if owner.is_map:
+            self.store_by_key(owner, self.key_of(indices), value)
+            return
         at = self.place(indices[0], Dyn(owner.length, owner.cap))
         at = at if self.is_stable(at) else self.temporary(at)
         self.emit(f"assert 0 <= {at} < {owner.length}")
@@ -379,6 +426,8 @@ class Indexing(Items):
             raise Cannot("writes into a list of lists", "Use a NumPy array.")
         if not owner.prefix:
             self.lose_places(owner.base, at)
+        if not (isinstance(value, Const) and value.value is None):  # None leaves in place what was there
+            self.lose_item(owner, at)
         self.write(owner.layout, owner.base, value, (*owner.prefix, at))
 
     def store_array(self, target: Value, value: Value) -> None:

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from shoal.port.arrays import Arrays, Shifted
-from shoal.port.frames import can_change
-from shoal.port.joining import join_all, layout_of
-from shoal.port.refusal import Cannot, Raises
+from shoal.port.frames import Walk, can_change
+from shoal.port.joining import as_rows, join_all, layout_of
+from shoal.port.refusal import Cannot, Raises, Restart
 from shoal.port.truths import one_of_dicts
 from shoal.port.values import (
     PY_BOOL,
+    PY_INT,
     Cells,
     Const,
     DictV,
@@ -142,12 +143,27 @@ class Items(Arrays):
                 raise Raises(KeyError(key.value))
             return items[key.value]
         number = self.key_number(list(items), key)
+        if isinstance(owner, DictV) and any(map(can_change, items.values())):
+            return self.list_item(self.as_rows(owner), [Num(number, PY_INT)])
         families = self.families(list(items.values()), number)
         if families is not None:
             return families
         if all(isinstance(v, Const) for v in items.values()):
             return Fam([v.value for v in items.values()], number)
         return self.one_of(list(items.values()), [f"{number} == {k}" for k in range(len(items))])
+
+    def as_rows(self, owner: DictV) -> Lst:
+        """The items of a dict of the state as a list: one that can be changed is found by a key that varies."""
+        if owner.rows is not None:
+            return owner.rows
+        if owner.site is None:
+            raise Cannot(
+                "chooses by a key that varies among things that can be changed",
+                "Keep the dict in an attribute of the environment.",
+            )
+        _, name, layout = owner.site
+        self.decisions.layouts["attribute", name.removeprefix("s.")] = as_rows(layout)
+        raise Restart
 
     def item_of_dicts(self, owner: Fam, key: Value) -> Value:
         """An item of one of some constant dicts."""
@@ -244,34 +260,52 @@ class Items(Arrays):
         return self.one_of(owner.items, [f"{at} == {k} or {at} == {k - count}" for k in range(count)])
 
     def list_item(self, owner: Lst, indices: list[Value]) -> Value:
+        if owner.is_map:
+            return self.item_by_key(owner, self.key_of(indices))
         index = indices[0]
         if isinstance(index, Const) and isinstance(index.value, slice):
-            return self.list_slice(owner, index.value)
+            part = index.value
+            index = Span([Const(part.start), Const(part.stop), Const(part.step)])
         if isinstance(index, Span):
-            raise Cannot("slices a list by numbers that vary", "Loop over the items.")
+            return self.list_slice(owner, index)
         at = self.place(index, Dyn(owner.length, owner.cap))
         at = at if self.is_stable(at) else self.temporary(at)
         self.emit(f"assert 0 <= {at} < {owner.length}")
         item = self.item(owner, at)
         return self.subscript(self.simple(item), indices[1:]) if len(indices) > 1 else item
 
-    def list_slice(self, owner: Lst, part: slice) -> Value:
-        if part.step not in (None, 1) or (part.stop is not None and part.stop < -1):
-            raise Cannot("slices a list in steps", "Loop over the items.")
-        start = self.temporary(
-            f"min({part.start or 0}, {owner.length})"
-            if (part.start or 0) >= 0
-            else f"max({owner.length} - {-part.start}, 0)"
-        )
-        stop = (
-            owner.length
-            if part.stop is None
-            else f"min({part.stop}, {owner.length})"
-            if part.stop >= 0
-            else f"{owner.length} - {-part.stop}"
-        )
-        length = self.temporary(f"max({stop} - {start}, 0)")
-        moved = Shifted(self, owner, start)
-        from shoal.port.frames import Walk
+    def list_slice(self, owner: Lst, part: Span) -> Value:
+        """`items[a:b:c]`: a list of its own."""
+        start, length, step = self.span_of(part, owner.length)
+        moved = Shifted(self, owner, start, step)
+        made = self.list_of_walk(Walk(length, owner.cap, moved))
+        return made
 
-        return self.list_of_walk(Walk(length, owner.cap, moved))
+    def span_of(self, part: Span, length: str) -> tuple[str, str, int]:
+        """Where a slice of something begins, how many items it has, and its step, as Python counts them."""
+        lower, upper, by = part.bounds
+        step = int(by.value) if isinstance(by, Const) and by.value is not None else 1
+        if not isinstance(by, Const) or step == 0:
+            raise Cannot("slices in steps that vary", "Loop over the items.")
+        least, most = ("0", length) if step > 0 else ("-1", f"{length} - 1")
+        first, last = (
+            self.bound_of(bound, length, least, most, begin)
+            for bound, begin in ((lower, least if step > 0 else most), (upper, most if step > 0 else least))
+        )
+        distance = f"{last} - {first}" if step > 0 else f"{first} - ({last})"
+        count = f"max({distance}, 0)" if abs(step) == 1 else f"max({distance} + {abs(step) - 1}, 0) // {abs(step)}"
+        return first, self.temporary(count), step
+
+    def bound_of(self, bound: Value, length: str, least: str, most: str, missing: str) -> str:
+        """A bound of a slice, counted from the front and inside."""
+        if isinstance(bound, Const) and bound.value is None:
+            return self.temporary(missing)
+        if isinstance(bound, Const):
+            at = str(int(bound.value)) if bound.value >= 0 else f"{length} - {-int(bound.value)}"
+        else:
+            number = self.number(bound)
+            if number.kind.is_float:
+                raise Cannot("slices by a fraction", "Write int(...).")
+            held = self.temporary(as_whole(number))
+            at = held if held in self.natural else f"({held} + {length} if {held} < 0 else {held})"
+        return self.temporary(f"min(max({at}, {least}), {most})")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import enum
 import functools
 from collections.abc import Callable, Iterable
@@ -25,6 +26,7 @@ from shoal.port.layouts import (
     OpaqueL,
     RefL,
     RngL,
+    RowsL,
     SeqL,
     same,
 )
@@ -71,7 +73,7 @@ def layout_of(value: Value) -> Layout:
     if isinstance(value, Mem):
         return ListL(row_layout(value), value.shape[0].cap)
     if isinstance(value, Lst):
-        return ListL(value.layout, value.cap, value.is_set, value.fixed, value.drops)
+        return ListL(value.layout, value.cap, value.is_set, value.fixed, value.drops, value.is_map)
     if isinstance(value, Maybe):
         return MaybeL(layout_of(value.value))
     if isinstance(value, DictV):
@@ -194,10 +196,16 @@ def join(a: Layout, b: Layout) -> Layout:
         if a.dtype != b.dtype:
             raise Cannot(f"is now an array of {a.dtype}, now of {b.dtype}", "Give it one dtype everywhere.")
         return ArrL(a.shape, a.dtype, a.memory or b.memory)
-    if isinstance(a, ListL | SeqL) and isinstance(b, ListL | SeqL):
+    maps = [x for x in (a, b) if isinstance(x, DictL) or (isinstance(x, ListL) and x.is_map)]
+    keys = [[k for k, _ in x.items] if isinstance(x, DictL) else None for x in maps]
+    if len(maps) == 2 and (keys[0] != keys[1] or keys[0] is None):
+        first, second = (as_map(x) if isinstance(x, DictL) else x for x in maps)
+        return _join_lists(first, second)
+    if isinstance(a, ListL | SeqL) and isinstance(b, ListL | SeqL) and not maps:
         return _join_lists(a, b)
     if isinstance(a, DictL) and isinstance(b, DictL) and [k for k, _ in a.items] == [k for k, _ in b.items]:
-        return DictL(tuple((k, join(x, y)) for (k, x), (_, y) in zip(a.items, b.items, strict=True)))
+        merged = DictL(tuple((k, join(x, y)) for (k, x), (_, y) in zip(a.items, b.items, strict=True)))
+        return as_rows(merged) if isinstance(a, RowsL) or isinstance(b, RowsL) else merged
     if isinstance(a, ObjL) and isinstance(b, ObjL) and type(a.example) is type(b.example):
         shared = {n: join(a.attributes[n], b.attributes[n]) for n in a.attributes.keys() & b.attributes.keys()}
         both = {**a.attributes, **b.attributes}
@@ -207,6 +215,29 @@ def join(a: Layout, b: Layout) -> Layout:
     raise Cannot(
         f"is now {describe(a)}, now {describe(b)}", "Keep one type and one shape in each variable and attribute."
     )
+
+
+def as_rows(layout: DictL) -> RowsL:
+    """A dict whose items are stored one after the other, in one layout for all."""
+    item = in_memory(join_all(item for _, item in layout.items))
+    return RowsL(tuple((key, item) for key, _ in layout.items))
+
+
+def as_map(layout: DictL) -> ListL:
+    """A dict whose keys vary, as a list of pairs."""
+    pairs = [SeqL((layout_of_const(key), in_memory(item))) for key, item in layout.items]
+    return ListL(join_all(pairs) if pairs else None, max(len(pairs), 1), is_map=True)
+
+
+def in_memory(layout: Layout) -> Layout:
+    """The layout of a list inside a list: an array too, if its items are alike."""
+    if isinstance(layout, SeqL) and layout.is_list:
+        with contextlib.suppress(Cannot):
+            item = in_memory(join_all(layout.items)) if layout.items else None
+            return ListL(item, max(len(layout.items), 1), fixed=bool(layout.items))
+    if isinstance(layout, ArrL):
+        return replace(layout, memory=True)
+    return layout
 
 
 def join_all(layouts: Iterable[Layout]) -> Layout:
@@ -232,7 +263,8 @@ def _join_lists(a: ListL | SeqL, b: ListL | SeqL) -> ListL:
     listed = [x for x in (a, b) if isinstance(x, ListL)]
     fixed = caps[0] == caps[1] > 0 and bool(listed) and all(x.fixed for x in listed)
     drops = any(x.drops for x in listed)
-    return ListL(item, max(*caps, 1), any(x.is_set for x in listed), fixed and not drops, drops)
+    is_set, is_map = any(x.is_set for x in listed), any(x.is_map for x in listed)
+    return ListL(item, max(*caps, 1), is_set, fixed and not drops, drops, is_map)
 
 
 def describe(layout: Layout) -> str:
@@ -244,7 +276,7 @@ def describe(layout: Layout) -> str:
     if isinstance(layout, SeqL):
         return f"a {'list' if layout.is_list else 'tuple'} of {len(layout.items)}"
     if isinstance(layout, ListL):
-        return f"a {'set' if layout.is_set else 'list'} of up to {layout.cap} items"
+        return f"a {'dict' if layout.is_map else 'set' if layout.is_set else 'list'} of up to {layout.cap} items"
     if isinstance(layout, FamL):
         return f"one of {', '.join(map(repr, layout.options[:6]))}"
     if isinstance(layout, ConstL):

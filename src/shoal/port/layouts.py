@@ -188,7 +188,8 @@ class DictL(Layout):
         return {c: f for k, (_, item) in enumerate(self.items) for c, f in item.columns(f"{name}_{k}", dims).items()}
 
     def read(self, name: str, index: Index = ()) -> Value:
-        return DictV({key: read_at(item, f"{name}_{k}", index) for k, (key, item) in enumerate(self.items)}, -1)
+        items = {key: read_at(item, f"{name}_{k}", index) for k, (key, item) in enumerate(self.items)}
+        return DictV(items, -1, ("column", name, self) if name.startswith("s.") and not index else None)
 
     def export(self, x: object, name: str) -> Exported:
         assert isinstance(x, dict)
@@ -232,6 +233,7 @@ class ListL(Layout):
     is_set: bool = False
     fixed: bool = False
     drops: bool = False
+    is_map: bool = False
 
     def columns(self, name: str, dims: tuple[int, ...] = ()) -> Columns:
         length: Columns = {} if self.fixed else {f"{name}_len": (INT, dims)}
@@ -243,11 +245,13 @@ class ListL(Layout):
 
     def read(self, name: str, index: Index = ()) -> Value:
         length = str(self.cap) if self.fixed else spot(f"{name}_len", index)
-        return Lst(self.item, self.base(name), length, self.cap, index, self.is_set, self.fixed, self.drops)
+        return Lst(
+            self.item, self.base(name), length, self.cap, index, self.is_set, self.fixed, self.drops, self.is_map
+        )
 
     def export(self, x: object, name: str) -> Exported:
         assert isinstance(x, Collection)
-        items = sorted(x) if self.is_set else list(x)
+        items = list(x.items()) if isinstance(x, dict) else sorted(x) if self.is_set else list(x)
         if len(items) > self.cap or (self.fixed and len(items) < self.cap):
             raise Cannot(f"has {len(items)} items; {'always' if self.fixed else 'at most'} {self.cap} were seen before")
         columns = self.item.columns(self.base(name), (self.cap,)) if self.item is not None else {}
@@ -258,6 +262,29 @@ class ListL(Layout):
                 packed[column][k] = part
         length: Exported = {} if self.fixed else {f"{name}_len": np.int64(len(items))}
         return {**length, **packed}
+
+
+@dataclass(frozen=True)
+class RowsL(DictL):
+    """A dict with fixed keys whose items are stored one after the other, since they are found by keys that vary."""
+
+    @property
+    def rows(self) -> ListL:
+        """The items as a list."""
+        return ListL(self.items[0][1], len(self.items), fixed=True)
+
+    def columns(self, name: str, dims: tuple[int, ...] = ()) -> Columns:
+        return self.rows.columns(name, dims)
+
+    def read(self, name: str, index: Index = ()) -> Value:
+        rows = self.rows.read(name, index)
+        assert isinstance(rows, Lst)
+        items = {key: read_at(item, rows.base, (*index, str(k))) for k, (key, item) in enumerate(self.items)}
+        return DictV(items, -1, ("column", name, self) if name.startswith("s.") and not index else None, rows=rows)
+
+    def export(self, x: object, name: str) -> Exported:
+        assert isinstance(x, dict)
+        return self.rows.export([x[key] for key, _ in self.items], name)
 
 
 def whole_export(layout: Layout, x: object, name: str) -> Exported:
@@ -274,7 +301,7 @@ def _in_pieces(layout: Layout) -> Layout:
     if isinstance(layout, SeqL):
         return replace(layout, items=tuple(map(_in_pieces, layout.items)))
     if isinstance(layout, DictL):
-        return DictL(tuple((key, _in_pieces(item)) for key, item in layout.items))
+        return replace(layout, items=tuple((key, _in_pieces(item)) for key, item in layout.items))
     if isinstance(layout, ObjL):
         return ObjL({name: _in_pieces(item) for name, item in layout.attributes.items()}, layout.example)
     return layout

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 from collections.abc import ItemsView, KeysView, ValuesView
 
 import numpy as np
 
+from shoal.port import plain_python
 from shoal.port.expressions import text_of
 from shoal.port.frames import Walk, as_walk
-from shoal.port.joining import join, join_all, reference_of, without_references
-from shoal.port.layouts import Layout, ListL, MaybeL, RefL, SeqL, read_at
+from shoal.port.joining import in_memory, join, join_all, reference_of, without_references
+from shoal.port.layouts import Layout, ListL, MaybeL, RefL, read_at
 from shoal.port.python_calls import PythonCalls
 from shoal.port.refusal import Cannot, Restart
-from shoal.port.sharing import CHANGING, MOVED, can_be_shared, referred
+from shoal.port.sharing import CHANGING, MOVED, REPLACED, can_be_shared, referred
 from shoal.port.values import (
     PY_INT,
     TEXT,
+    Bits,
     Cells,
     Const,
     DictV,
@@ -30,15 +31,8 @@ from shoal.port.values import (
     Opaque,
     Seq,
     Value,
+    as_whole,
 )
-
-
-def in_memory(layout: Layout) -> Layout:
-    """The layout of a list inside a list: an array too, if its items are alike."""
-    if isinstance(layout, SeqL) and layout.is_list and layout.items:
-        with contextlib.suppress(Cannot):
-            return ListL(in_memory(join_all(layout.items)), len(layout.items), fixed=True)
-    return layout
 
 
 class ListCalls(PythonCalls):
@@ -64,14 +58,21 @@ class ListCalls(PythonCalls):
             if name == "index":
                 return Num(self.key_number(list(owner.value), self.simple(arguments[0])), PY_INT)
             return self.builtin_sum([Seq([self.compare(ast.Eq(), arguments[0], Const(x)) for x in owner.value])], {})
+        if isinstance(owner, Num) and owner.kind.weak and name in ("bit_count", "bit_length"):
+            made = plain_python.ones_of if name == "bit_count" else plain_python.length_of
+            return self.written_out(made, Num(as_whole(owner), PY_INT))
         if isinstance(owner, Cells | Mem | Num) or (isinstance(owner, Const) and isinstance(owner.value, np.ndarray)):
             return self.array_method(owner, name, arguments, named)
+        if isinstance(owner, Bits) and name == "count" and getattr(arguments[0], "value", None) == "1":
+            return self.written_out(plain_python.ones_of, owner.number)
         if isinstance(owner, Opaque) or (isinstance(owner, Const) and isinstance(owner.value, str)):
             return Opaque(TEXT)
         raise Cannot(f"calls .{name}() of {self.name_of(owner)}, which has no translation")
 
     def dict_method(self, owner: Value, name: str, arguments: list[Value], named: dict[str, Value]) -> Value:
         items = owner.items if isinstance(owner, DictV) else {k: Const(v) for k, v in owner.value.items()}  # type: ignore[attr-defined]
+        if name != "update":
+            self.all_there(owner)
         if name == "items":
             return Seq([Seq([Const(k), v]) for k, v in items.items()])
         if name == "keys":
@@ -101,6 +102,8 @@ class ListCalls(PythonCalls):
         raise Cannot(f"calls .{name}() of a dict, which has no translation", "Use an array, or a dict with fixed keys.")
 
     def list_method(self, owner: Seq | Lst, name: str, arguments: list[Value], named: dict[str, Value]) -> Value:
+        if isinstance(owner, Lst) and owner.is_map:
+            return self.map_method(owner, name, arguments)
         if name == "copy":
             return self.shallow_copy(owner) if isinstance(owner, Lst) else self.sequence(owner.items, True)
         if name == "index":
@@ -335,6 +338,19 @@ class ListCalls(PythonCalls):
             self.renew(columns)
         self.forget(lambda v: is_item_of(v, owner) or (lost and bool(referred(v) & columns)), MOVED)
 
+    def lose_item(self, owner: Lst, at: str) -> None:
+        """Another item is about to take a place: names and lists that know the old one by it lose it."""
+        self.forget(lambda v: is_item_of(v, owner), REPLACED)
+        for listed in self.references(owner) if not owner.prefix else ():
+            assert isinstance(listed.layout, RefL)
+            column = [*listed.layout.columns(listed.base)][-1]
+
+            def one(k: list[str], column: str = column) -> None:
+                self.emit(f"if {column}[{k[0]}] == {at}:")
+                self.emit(f"    {column}[{k[0]}] = -1")
+
+            self.loop((Dyn(listed.length, listed.cap),), one)
+
     def list_remove(self, owner: Lst, value: Value) -> Value:
         place = self.index_of(owner, value)
         if value.place is None or value.place[1] != owner.base:
@@ -407,6 +423,13 @@ class ListCalls(PythonCalls):
         )
 
     def index_of(self, owner: Seq | Lst, value: Value) -> Num:
+        """Where a list has something equal, which must be there."""
+        place = self.place_of_equal(owner, value)
+        self.emit(f"assert {place} >= 0")
+        return Num(place, PY_INT)
+
+    def place_of_equal(self, owner: Seq | Lst, value: Value) -> str:
+        """Where a list has something equal, or a dict that key; -1 if nowhere."""
         place, held = self.unique("place"), self.hold(value)
         self.emit(f"{place} = -1")
         walk = as_walk(self, owner) if isinstance(owner, Lst) else None
@@ -423,8 +446,7 @@ class ListCalls(PythonCalls):
                 test = self.truth(self.compare(ast.Eq(), item, held))
                 self.emit(f"if {place} < 0 and {test.expr if isinstance(test, Num) else test.value}:")
                 self.emit(f"    {place} = {k}")
-        self.emit(f"assert {place} >= 0")
-        return Num(self.temporary(place), PY_INT)
+        return self.temporary(place)
 
     def count_of(self, owner: Seq | Lst, value: Value) -> Value:
         held = self.hold(value)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import inspect
+import types
 
 import numpy as np
 
@@ -16,10 +18,13 @@ from shoal.port.frames import (
     Walk,
     as_walk,
     assigns,
+    definition_of,
+    depends_on_order,
     loaded_names,
     own_nodes,
     read_outside,
     returns_in_loop,
+    yields,
 )
 from shoal.port.joining import join, layout_of, reference_of
 from shoal.port.layouts import ConstL, OpaqueL, is_stored
@@ -27,9 +32,11 @@ from shoal.port.refusal import Cannot, Refused, Restart
 from shoal.port.sharing import STALE
 from shoal.port.statements import MOST_UNROLLED, UNROLL, Statements
 from shoal.port.values import (
+    Bound,
     Const,
     Dyn,
     Fam,
+    Local,
     Lst,
     Mem,
     Num,
@@ -45,6 +52,8 @@ class Loops(Statements):
     def unrolled(self, node: ast.For) -> list[ast.stmt] | None:
         """The turns of a short loop, one after the other; None for a loop of kernel code."""
         site = self.site
+        if isinstance(node.iter, ast.Call):
+            self.must_not_meet(node, self.value(node.iter.func))
         iterable = self.value(node.iter)
         self.site = site
         node.walked = iterable  # type: ignore[attr-defined]
@@ -67,6 +76,32 @@ class Loops(Statements):
         if jumps:
             return self.turns(node, items)
         return [s for item in items for s in (Bind(node.target, item, node), *node.body)] + list(node.orelse)
+
+    def must_not_meet(self, loop: ast.For, function: Value) -> None:
+        """A generator is run through before the loop around it: refused where either could notice."""
+        called = function.function if isinstance(function, Bound) else getattr(function, "value", None)
+        if isinstance(function, Local):
+            looks = function.node if yields(function.node) else None
+        else:
+            looks = None
+            if isinstance(called, types.FunctionType) and inspect.isgeneratorfunction(called):
+                looks = definition_of(called)[0]
+        if looks is None:
+            return
+        known = self.layout.attributes
+        kept = {a for a, layout in known.items() if not isinstance(layout, ConstL)} | {"np_random", "_np_random"}
+        looked_at = {n.attr for n in ast.walk(looks) if isinstance(n, ast.Attribute)} & kept
+        inside = [n for statement in loop.body for n in ast.walk(statement)]
+        changed = {n.attr for n in inside if isinstance(n, ast.Attribute) and not isinstance(n.ctx, ast.Load)}
+        owners = [n.value for n in inside if isinstance(n, ast.Subscript) and not isinstance(n.ctx, ast.Load)]
+        owners += [n.func.value for n in inside if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
+        changed |= {n.attr for owner in owners for n in ast.walk(owner) if isinstance(n, ast.Attribute)}
+        calls = any(isinstance(owner, ast.Name) and owner.id == "self" for owner in owners)
+        if looked_at and (calls or looked_at & changed):
+            raise Cannot(
+                f"goes through a generator that looks at {', '.join(sorted(looked_at))}, which the loop may change",
+                "Make a list of it first, in the class too.",
+            )
 
     def turns(self, node: ast.For, items: list[Value]) -> list[ast.stmt]:
         """Turns that may break off: each is a loop of one turn."""
@@ -95,6 +130,8 @@ class Loops(Statements):
         walk = as_walk(self, iterable)
         if walk is None:
             raise Cannot("loops over something whose items are not known", "Loop over range(n).")
+        if not getattr(node, "any_order", False) and depends_on_order(node):
+            self.in_order(iterable)
         site = self.site
         count = walk.count if self.is_stable(walk.count) else self.temporary(walk.count)
         loop = self.begin_loop(node)

@@ -10,7 +10,7 @@ from shoal.port.values import PY_BOOL, PY_FLOAT, PY_INT, Const, Num, Value, as_f
 
 MATH_INEXACT = {"sin", "cos", "tan", "exp", "log", "tanh", "sinh", "cosh", "asin", "acos", "atan", "atan2", "log2",
                 "log10", "log1p", "expm1", "pow", "hypot"}  # fmt: skip
-MATH_EXACT = {"sqrt", "fabs", "copysign", "fmod"}
+MATH_EXACT = {"sqrt", "fabs", "copysign"}
 
 
 class MathCalls(Calls):
@@ -33,6 +33,9 @@ class MathCalls(Calls):
             return Num(f"int({texts[0]})" if name == "trunc" else f"int(math.{name}({texts[0]}))", PY_INT)
         if name in ("isnan", "isinf", "isfinite"):
             return Num(f"math.{name}({texts[0]})", PY_BOOL)
+        if name == "fmod":
+            a, b = (self.hold(Num(t, PY_FLOAT)).expr for t in texts)
+            return Num(f"math.copysign(abs({a}) % abs({b}), {a})", PY_FLOAT)
         if name == "radians":
             return Num(f"({texts[0]} * {math.pi / 180!r})", PY_FLOAT)
         if name == "degrees":

@@ -55,7 +55,7 @@ def module_text(source: Source, tables_file: str | None) -> str:
         helpers=f"from shoal.port import {helpers}\n" if helpers else "",
         names=", ".join(name for name in NAMES if name in words),
     )
-    return head + "\n".join(lines) + "\n\n" + source.text + "\n"
+    return "\n".join([head.rstrip("\n"), *(["", *lines] if lines else []), "", "", source.text.strip("\n"), ""])
 
 
 def _name(dtype: np.dtype) -> str:

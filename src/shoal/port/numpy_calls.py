@@ -11,7 +11,8 @@ import numpy as np
 
 from shoal.port import numpy_plain
 from shoal.port.frames import Walk
-from shoal.port.list_calls import ListCalls
+from shoal.port.given import Given
+from shoal.port.map_calls import MapCalls
 from shoal.port.refusal import Cannot
 from shoal.port.values import (
     FLOAT,
@@ -25,6 +26,7 @@ from shoal.port.values import (
     Seq,
     Value,
     as_float,
+    as_whole,
     literal,
     promote,
     rounded,
@@ -48,18 +50,35 @@ ALIASES = {"absolute": "abs", "fabs": "abs", "ascontiguousarray": "asarray", "am
            "empty_like": "zeros_like"}  # fmt: skip
 NEVER_FOLDED = {"zeros", "ones", "full", "empty", "array", "asarray", "zeros_like", "fill_diagonal"}
 """What is made here may be changed later, or is changed here."""
+HARMLESS = {"copy", "order", "casting", "subok", "like"}
+"""Named arguments of NumPy's functions that change no number."""
 PLAIN = {name: member for name, member in vars(numpy_plain).items() if isinstance(member, types.FunctionType)}
 
 
-class NumpyCalls(ListCalls):
+class NumpyCalls(MapCalls):
     """How NumPy's functions and the methods of arrays are followed."""
 
     def numpy_call(self, name: str, arguments: list[Value], named: dict[str, Value]) -> Value:
         name = ALIASES.get(name, name)
         arguments = [self.simple(a) for a in arguments]
         named = {key: self.simple(value) for key, value in named.items()}
-        if "out" in named:
-            return self.computed_into(named.pop("out"), name, arguments, named)
+        out, where = named.pop("out", None), named.pop("where", None) if name != "where" else None
+        if out is not None or where is not None:
+            return self.computed_into(out, where, name, arguments, named)
+        given = Given(named)
+        made = self.numpy_function(name, arguments, given)
+        if self.has_one_axis(arguments[:1], given):
+            given.read.add("axis")
+        given.all_read(f"np.{name}", HARMLESS)
+        return made
+
+    def has_one_axis(self, arguments: list[Value], named: dict[str, Value]) -> bool:
+        """Whether `axis=` names the only axis that there is."""
+        axis = named.get("axis")
+        ranks = [len(self.shape(a)) for a in arguments if isinstance(a, Cells | Mem | Const)]
+        return isinstance(axis, Const) and axis.value in (None, 0, -1) and ranks == [1]
+
+    def numpy_function(self, name: str, arguments: list[Value], named: dict[str, Value]) -> Value:
         if name in OPERATIONS:
             return self.binary(OPERATIONS[name](), arguments[0], arguments[1])
         if name in TESTS:
@@ -86,11 +105,18 @@ class NumpyCalls(ListCalls):
         made.site = self.site  # type: ignore[attr-defined]
         return made
 
-    def computed_into(self, out: Value, name: str, arguments: list[Value], named: dict[str, Value]) -> Value:
-        """`np.add(a, b, out=c)`."""
+    def computed_into(
+        self, out: Value | None, where: Value | None, name: str, arguments: list[Value], named: dict[str, Value]
+    ) -> Value:
+        """`np.add(a, b, out=c, where=mask)`."""
+        if isinstance(out, Const) and getattr(out, "site", None) is not None:
+            self.changed(out)
         if not isinstance(out, Cells | Mem):
-            raise Cannot(f"computes into {self.name_of(out)}", "Assign the result: x[:] = ...")
+            what = "some elements only, and leaves the others undefined" if out is None else f"into {self.name_of(out)}"
+            raise Cannot(f"computes {what}", "Assign the result: x[:] = np.where(...).")
         result = self.numpy_call(name, arguments, named)
+        if where is not None:
+            result = self.numpy_call("where", [where, result, out], {})
         self.changed(out)
         self.store_array(out, result)
         return out
@@ -190,7 +216,21 @@ class NumpyCalls(ListCalls):
 
     def np_zeros(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         dtype = self.dtype(named.get("dtype", arguments[1] if len(arguments) > 1 else None)) or FLOAT
-        return self.filled(np.zeros(self.sizes(named.get("shape", arguments[0] if arguments else Const(()))), dtype))
+        shape = named.get("shape", arguments[0] if arguments else Const(()))
+        sizes: list[Value] = [shape] if isinstance(shape, Num) else self.items(shape) if isinstance(shape, Seq) else []
+        if sizes and isinstance(sizes[0], Num):
+            return self.zeros_of_some_rows(sizes[0], self.sizes(Seq(sizes[1:])), dtype)
+        return self.filled(np.zeros(self.sizes(shape), dtype))
+
+    def zeros_of_some_rows(self, count: Num, rest: tuple[int, ...], dtype: np.dtype) -> Mem:
+        """An array of zeros of which only the number of rows varies."""
+        most = self.at_most.get(count.expr, self.decisions.list_cap())
+        rows = self.temporary(as_whole(count), "new_len")
+        self.emit(f"assert 0 <= {rows} <= {most}")
+        base = self.scratch(dtype, (most, *rest))
+        made = Mem(base, (Dyn(rows, most), *rest), dtype, [(k, "0", 1) for k in range(1 + len(rest))])
+        self.store_array(made, Const(dtype.type(0)))
+        return made
 
     np_empty = np_zeros
 
@@ -305,7 +345,17 @@ class NumpyCalls(ListCalls):
         order.insert(axis % rank, 0)
         return self.moved_axes(made, order)
 
-    np_vstack = np_stack
+    def np_vstack(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        listed = self.simple(arguments[0])
+        if isinstance(listed, Lst | Cells | Mem) or (
+            isinstance(listed, Const) and isinstance(listed.value, np.ndarray)
+        ):
+            return self.np_stack(arguments, named)
+        parts = [self.array(p) for p in self.items(listed)]
+        if any(len(self.shape(p)) > 1 for p in parts):
+            rows = [p if len(self.shape(p)) > 1 else self.reshaped(p, (1, *self.known(self.shape(p)))) for p in parts]
+            return self.joined_rows(rows)
+        return self.np_stack([Seq(parts)], named)
 
     def np_transpose(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         given = named.get("axes", arguments[1] if len(arguments) > 1 else None)

@@ -40,13 +40,21 @@ class NumpyReductions(NumpyElements):
             return one(only)
         value = self.array(arguments[0])
         axis = named.get("axis", arguments[1] if len(arguments) > 1 else Const(None))
+        keep = bool(getattr(named.get("keepdims"), "value", False))
         if (isinstance(axis, Const) and axis.value is None) or len(self.shape(value)) == 1:
-            return (
-                one(value)
-                if self.shape(value)
-                else one(self.new_cells([self.number(value).expr], (1,), self.kind(value).dtype))
-            )
-        return self.reduce_along(value, axis, one)
+            whole = value if self.shape(value) else self.one_cell(self.number(value))
+            found = one(whole)
+            return self.one_cell(found, len(self.shape(value))) if keep else found
+        reduced = self.reduce_along(value, axis, one)
+        if not keep:
+            return reduced
+        shape = list(self.known(self.shape(value)))
+        shape[axis.value] = 1  # type: ignore[attr-defined]
+        return self.reshaped(reduced, tuple(shape))
+
+    def one_cell(self, number: Num, rank: int = 1) -> Value:
+        """An array of one element."""
+        return self.new_cells([number.expr], (1,) * rank, number.kind.dtype)
 
     def reduce_along(self, value: Value, axis: Value, one: Callable[[Value], Num]) -> Value:
         """One number for each place of the other axes."""
@@ -93,12 +101,17 @@ class NumpyReductions(NumpyElements):
         return self.reduce(arguments, named, mean)
 
     def np_var(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        less = named.get("ddof", Const(0))
+        if not isinstance(less, Const):
+            raise Cannot("takes a variance with a ddof that varies", "Choose with `if`.")
+
         def variance(value: Value) -> Num:
             mean = self.hold(self.np_mean([value], {}))
             off = self.binary(ast.Sub(), value, mean)
-            n = self.shape(value)[0]
+            n = self.shape(value)[0] if len(self.shape(value)) == 1 else int(np.prod(self.known(self.shape(value))))
             squares = self.sum(self.binary(ast.Mult(), off, off))
-            return Num(rounded(f"({squares.expr} / {n.expr if isinstance(n, Dyn) else n})", squares.kind), squares.kind)
+            count = f"{n.expr if isinstance(n, Dyn) else n}{f' - {less.value}' if less.value else ''}"
+            return Num(rounded(f"({squares.expr} / ({count}))", squares.kind), squares.kind)
 
         return self.reduce(arguments, named, variance)
 
@@ -309,6 +322,7 @@ class NumpyReductions(NumpyElements):
         return self.elementwise(place, [arguments[1]])
 
     def np_sort(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        named.get("kind")  # equals cannot be told apart
         value = self.copy(self.array(arguments[0]))
         made = self.to_memory(value) if isinstance(value, Cells) else value
         assert isinstance(made, Mem)
@@ -324,6 +338,7 @@ class NumpyReductions(NumpyElements):
         base = self.scratch(INT, (n.cap if isinstance(n, Dyn) else n,))
         order = Mem(base, shape, INT, [(0, "0", 1)])
         self.loop(shape, lambda at: self.emit(f"{order.at(at)} = {at[0]}"))
+        named.get("kind")  # insertion sort keeps the order of equals, as a stable one does
         self.sort_memory(order, lambda place: self.at(source, [place], shape).expr)
         return order
 

@@ -32,6 +32,8 @@ class OrderCalls(MathCalls):
     def best(self, arguments: list[Value], named: dict[str, Value], symbol: str) -> Value:
         op = ast.Gt() if symbol == ">" else ast.Lt()
         key = named.get("key")
+        if key is not None:
+            self.in_order(arguments[0])  # of several that are best, the first
         if len(arguments) == 1 and isinstance(arguments[0], Lst | Walk):
             return self.best_or_default(as_walk(self, arguments[0]), key, op, named.get("default"))
         items = arguments if len(arguments) > 1 else self.items(arguments[0])
@@ -87,12 +89,14 @@ class OrderCalls(MathCalls):
         value = arguments[0]
         if isinstance(value, Const) and "key" not in named:
             return Const(sorted(value.value, reverse=bool(named.get("reverse", Const(False)).value)))  # type: ignore[attr-defined]
-        if isinstance(value, Walk):
-            value = self.list_of_walk(value)
+        if isinstance(value, Walk) or (isinstance(value, Lst) and value.is_map):
+            value = self.list_of_walk(as_walk(self, value))
         if isinstance(value, Lst):
             made = self.shallow_copy(replace(value, is_set=False, drops=False))
         else:
             items = self.items(value)
+            if "key" not in named and all(isinstance(item, Const) for item in items):
+                return self.builtin_sorted([Const([item.value for item in items])], named)  # type: ignore[attr-defined]
             self.decisions.lists.setdefault(self.site, (max(len(items), 1), True))
             made = self.bounded(Seq(items, True, self.site, self.depth))
         assert isinstance(made, Lst)
@@ -132,6 +136,7 @@ class OrderCalls(MathCalls):
     def builtin_next(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         """The first item of what a generator would give."""
         value = self.list_of_walk(arguments[0]) if isinstance(arguments[0], Walk) else arguments[0]
+        self.in_order(value)
         if not isinstance(value, Lst):
             items = self.items(value)
             if not items and len(arguments) < 2:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import copy
 import inspect
+import re
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,13 +26,14 @@ from shoal.port.frames import (
     takes_fam,
 )
 from shoal.port.joining import join, layout_of, reference_of, without_references
-from shoal.port.layouts import ArrL, ConstL, FamL, NumL, OpaqueL, same, tidy
+from shoal.port.layouts import ArrL, ConstL, FamL, ListL, NumL, OpaqueL, SeqL, same, tidy
 from shoal.port.refusal import Cannot, Restart
 from shoal.port.sharing import CHANGING, homes, referred
 from shoal.port.values import (
     Cells,
     Const,
     DictV,
+    Dyn,
     Fam,
     Local,
     Lst,
@@ -44,6 +47,16 @@ from shoal.port.values import (
 
 SILENCING = (np.errstate, np.printoptions, warnings.catch_warnings)
 """What changes no number for those inside."""
+
+
+MOST_CASES = 12
+"""Arrays of different shapes to choose from, for each of which the rest of a function is written."""
+
+
+def is_ragged(family: Fam) -> bool:
+    """Whether this is one of a few arrays that have not one shape."""
+    arrays = all(isinstance(x, np.ndarray) and x.dtype.kind in "biuf" for x in family.options)
+    return arrays and len(family.options) <= MOST_CASES and len({x.shape for x in family.options}) > 1
 
 
 class PlainStatements(Attempts):
@@ -96,6 +109,7 @@ class PlainStatements(Attempts):
                     filled[key] = Const(np.zeros(layout.shape, layout.dtype))
         others = {key: value for key, value in info.items.items() if key not in known}
         if others:
+            self.decisions.left_out |= others.keys()
             self.note(f"infos that are not numbers or arrays are left out: {', '.join(map(repr, others))}")
         return DictV(filled, info.depth)
 
@@ -146,6 +160,9 @@ class PlainStatements(Attempts):
         if is_lazy(node.value):
             raise Cannot("keeps a generator, which looks at its items only later", "Keep a list: [...] or list(...).")
         value = self.value(node.value)
+        if isinstance(value, Fam) and is_ragged(value) and len(node.targets) == 1:
+            self.decisions.split.add(self.statement)
+            raise Restart
         if is_exchange(node) and not any(map(self.is_kept_place, self.items(value))):
             copies = [self.copy(item) if homes(item) else item for item in self.items(value)]
             outer, self.copying = self.copying, True
@@ -280,6 +297,8 @@ class PlainStatements(Attempts):
             variable = self.variable(name)
             if value.expr != variable:
                 self.emit(f"{variable} = {value.expr}")
+                if value.kind.weak and value.kind.is_whole and re.search(r" (\*|<<|\*\*) ", value.expr):
+                    self.grown.add(variable)
             if name in set_once(self.frame.node):
                 self.stable.add(variable)
             self.frame.names[name] = Num(variable, value.kind)
@@ -287,6 +306,15 @@ class PlainStatements(Attempts):
             self.frame.names[name] = self.hold(value)
         else:
             self.frame.names[name] = self.hold(value)
+
+    def not_too_large(self, number: Num) -> Num:
+        """A whole number that was multiplied, and is kept: Python's have no end, those of kernels wrap around."""
+        grown = re.search(r" (\*|<<|\*\*) |\b(" + "|".join(sorted(self.grown)) + r")\b", number.expr)
+        if grown is None or (number.expr.isidentifier() and number.expr not in self.grown):
+            return number
+        held = self.hold(number)
+        self.emit(f"assert abs({held.expr}) < {2**62}")
+        return held
 
     def set_attribute(self, owner: Obj, name: str, value: Value) -> None:
         layout = owner.layout.attributes.get(name)
@@ -310,6 +338,9 @@ class PlainStatements(Attempts):
             return
         path = base.removeprefix("s.")
         value = self.realise(value) if isinstance(value, Fam) and not takes_fam(layout) else value
+        varies = isinstance(value, Mem) and any(isinstance(n, Dyn) for n in value.shape)
+        if varies and isinstance(layout, ArrL) and isinstance(value, Mem) and len(value.shape) == len(layout.shape):
+            value = self.of_length(value, layout.shape)
         wanted = without_references(layout_of(value))
         if isinstance(value, Fam) and value.made and isinstance(layout, FamL):
             wanted = layout
@@ -319,6 +350,8 @@ class PlainStatements(Attempts):
             else (join(as_column(layout), wanted))
         )
         if both != layout and not (isinstance(layout, ConstL) and isinstance(value, Const) and both == layout):
+            if isinstance(both, ListL) and isinstance(layout, SeqL) and not (both.fixed or both.drops):
+                both = replace(both, cap=self.decisions.most_items(both.cap))
             made = not base.startswith("s.")
             self.decisions.layouts[("made", type(owner.layout.example), name) if made else ("attribute", path)] = both
             raise Restart
@@ -329,6 +362,8 @@ class PlainStatements(Attempts):
         given, moved = value, self.copying
         if referred(value) & frozenset(layout.columns(base)):  # items of the old list, which is about to go
             value, self.copying = self.copy(value), True
-        self.replaced(layout, base)
+        if isinstance(layout, NumL) and layout.kind.weak and layout.kind.is_whole and isinstance(value, Num):
+            value = self.not_too_large(value)
+        self.replaced(layout, base, given)
         self.rehome(given, self.write(layout, base, value, owner.index))
         self.copying = moved

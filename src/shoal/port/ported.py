@@ -20,6 +20,7 @@ import gymnasium as gym
 import numpy as np
 
 from shoal.errors import KernelWarning
+from shoal.port.constants import fingerprint_now
 from shoal.port.joining import describe
 from shoal.port.known import keep_factor
 from shoal.port.lanes import PortedKernel
@@ -110,7 +111,7 @@ def port(
         name, path, proof, source.notes, source.inexact, source.reached, attribute_words(source), factor, tolerance,
         time.process_time() - cpu, room,
     )  # fmt: skip
-    remember(key, made, source.files)
+    remember(key, made, source)
     if isinstance(make, EnvMaker):
         keep_factor(make.source, make.kwargs, factor)
     return made
@@ -231,9 +232,10 @@ def _file_digest(path: str) -> str:
         return ""
 
 
-def remember(key: str, made: Ported, files: list[str]) -> None:
-    """Keep what was proven."""
-    record = {**asdict(made), "path": str(made.path), "files": {file: _file_digest(file) for file in files}}
+def remember(key: str, made: Ported, source: Source) -> None:
+    """Keep what was proven, and what it was made from."""
+    files = {file: _file_digest(file) for file in source.files}
+    record = {**asdict(made), "path": str(made.path), "files": files, "constants": source.constants}
     (port_folder() / f"{key}.json").write_text(json.dumps(record, indent=1))
 
 
@@ -242,7 +244,9 @@ def recall(key: str) -> Ported | None:
     path = port_folder() / f"{key}.json"
     try:
         record = json.loads(path.read_text())
-        files = record.pop("files")
+        files, constants = record.pop("files"), record.pop("constants")
+        if any(fingerprint_now(place) != known for place, known in constants.items()):
+            return None
         if any(_file_digest(file) != known for file, known in files.items()) or not Path(record["path"]).exists():
             return None
         return Ported(**{**record, "path": Path(record["path"]), "proof": Proof(**record["proof"])})

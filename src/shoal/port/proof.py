@@ -22,7 +22,7 @@ from gymnasium.vector import AutoresetMode
 from shoal.errors import KernelError
 from shoal.port import mt, pcg
 from shoal.port.lanes import PortedKernel
-from shoal.port.layouts import DictL, Exported, Layout, ListL, MaybeL, ObjL, SeqL, tidy
+from shoal.port.layouts import DictL, Exported, Layout, ListL, MaybeL, ObjL, RowsL, SeqL, tidy
 from shoal.port.refusal import Cannot, Outgrown, PortError
 from shoal.port.watch import actions_of, unwrap
 from shoal.port.writer import Source
@@ -72,6 +72,8 @@ def prove(
 def _stopped(what: str, error: KernelError) -> PortError:
     if re.search(r"assert \S*_len\S* <=? \d+", str(error)):
         return Outgrown(f"{what}: a list has more items than there is room for. {error} Use an array of fixed size.")
+    if re.search(r"assert .*< (4\.611686018427388e\+18|9\.223372036854776e\+18|4611686018427387904)", str(error)):
+        return PortError(f"{what}: a whole number grows beyond 64 bits. {error} Keep it small with %, or use a float.")
     return PortError(f"{what}: {error} Keep compiled=False.")
 
 
@@ -292,6 +294,8 @@ class _Replay:
 
 def guards_of(layout: Layout, name: str) -> dict[str, list[str]]:
     """For every column those that say how much of it means something: lengths of lists, and whether it is None."""
+    if isinstance(layout, RowsL):
+        return guards_of(layout.rows, name)
     if isinstance(layout, ObjL):
         stem = f"{name}_" if name else ""
         parts = [guards_of(item, stem + tidy(a)) for a, item in layout.attributes.items()]

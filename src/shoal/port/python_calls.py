@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from shoal.port.frames import Walk, as_walk
+from shoal.port.given import Given
 from shoal.port.joining import reference_of
 from shoal.port.layouts import ListL
 from shoal.port.order_calls import OrderCalls
@@ -20,6 +21,7 @@ from shoal.port.values import (
     PY_FLOAT,
     PY_INT,
     TEXT,
+    Bits,
     Cells,
     Const,
     DictV,
@@ -37,6 +39,8 @@ from shoal.port.values import (
 )
 
 FOLDED = {"ord", "chr", "hash", "repr", "callable", "bin", "hex", "format", "type", "id"}
+OF_TEXT = {"len", "ord"}
+"""What may be asked of one of some strings."""
 WRITTEN = {"repr", "bin", "hex", "format", "ascii"}
 """Builtins that make text, which is for people to read."""
 
@@ -73,9 +77,10 @@ class PythonCalls(OrderCalls):
 
     def make_list(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         value = self.simple(arguments[0]) if arguments else Const(())
-        if isinstance(value, Lst):
+        self.in_order(value)
+        if isinstance(value, Lst) and not value.is_map:
             return self.shallow_copy(value)
-        if isinstance(value, Walk) or (isinstance(value, Mem) and isinstance(value.shape[0], Dyn)):
+        if isinstance(value, Lst | Walk) or (isinstance(value, Mem) and isinstance(value.shape[0], Dyn)):
             return self.list_of_walk(as_walk(self, value))
         return self.sequence(self.items(value), True)
 
@@ -93,25 +98,38 @@ class PythonCalls(OrderCalls):
 
     def shallow_copy(self, value: Lst) -> Value:
         """A new list of the same items."""
-        return self.list_of_walk(as_walk(self, value), value) if value.layout is not None else self.copy(value)
+        return (
+            self.list_of_walk(as_walk(self, replace(value, is_map=False)), value)
+            if value.layout is not None
+            else self.copy(value)
+        )
 
     def list_of_walk(self, walk: Walk | None, like: Lst | None = None) -> Value:
         """A list of what is gone through, of the kind that `like` is."""
         assert walk is not None
         with self.block():
             layout = reference_of(self.simple(walk.item("0")))
-        is_set, drops = (like.is_set, like.drops) if like is not None else (False, False)
-        target = self.write(ListL(layout, walk.cap, is_set, drops=drops), self.unique("items"), Seq([]))
+        kind = like if like is not None else Lst(layout, "", "", 0)
+        made = ListL(layout, walk.cap, kind.is_set, drops=kind.drops, is_map=kind.is_map)
+        target = self.write(made, self.unique("items"), Seq([]))
         assert isinstance(target, Lst)
         count = self.temporary(walk.count)
         self.loop((Dyn(count, walk.cap),), lambda at: self.write(layout, target.base, walk.item(at[0]), (at[0],)))
         self.emit(f"{target.length} = {count}")
         return target
 
+    def in_order(self, value: Value) -> None:
+        """Refuse what depends on the order of a set, which Python does not define."""
+        if isinstance(value, Lst) and value.is_set:
+            raise Cannot("depends on the order of a set, which is Python's own affair", "Write sorted(...) around it.")
+
     def make_set(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         value = self.simple(arguments[0]) if arguments else Const(())
-        if arguments and isinstance(value, Const):
-            return Const(set(value.value))
+        given = [Const(x) for x in value.value] if isinstance(value, Const) else getattr(value, "items", [value])
+        if given and all(isinstance(x, Const) for x in given) and self.site not in self.decisions.lists:
+            members = {x.value for x in given}
+            self.written[id(members)] = members, self.site
+            return Const(members)
         self.decisions.lists.setdefault(self.site, (self.decisions.list_cap(), False))
         made = self.bounded(Seq([], True, self.site, self.depth), is_set=True)
         assert isinstance(made, Lst)
@@ -120,11 +138,13 @@ class PythonCalls(OrderCalls):
 
     def make_dict(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         value = self.simple(arguments[0]) if arguments else Const({})
+        if isinstance(value, Lst) and value.is_map and not named:
+            return self.shallow_copy(value)
         if isinstance(value, Const) and isinstance(value.value, dict):
-            return DictV({**{k: Const(v) for k, v in value.value.items()}, **named}, self.depth)
+            return self.local_dict({**{k: Const(v) for k, v in value.value.items()}, **named})
         given = value.items if isinstance(value, DictV) else self.pairs(value)
         pairs = {key: self.hold(item) for key, item in given.items()}
-        return DictV({**pairs, **named}, self.depth)
+        return self.local_dict({**pairs, **named})
 
     def pairs(self, rows: Value) -> dict[Any, Value]:
         """What pairs of keys and values say, if the keys are known."""
@@ -137,14 +157,25 @@ class PythonCalls(OrderCalls):
         return made
 
     def builtin(self, name: str, arguments: list[Value], named: dict[str, Value]) -> Value:
+        for_texts = self.for_every_text(getattr(builtins, name), arguments, named) if name in OF_TEXT else None
+        if for_texts is not None:
+            return for_texts
         function = getattr(self, f"builtin_{name}", None)
         if function is not None:
-            return function([self.simple(a) for a in arguments], named)
+            given = Given(named)
+            made = function([self.simple(a) for a in arguments], given)
+            given.all_read(f"{name}()", ("strict",))
+            return made
         if all(isinstance(a, Const) for a in arguments) and name in FOLDED:
             return self.fold_call(getattr(builtins, name), arguments, named)
         if name in WRITTEN:
             return Opaque(TEXT)
         raise Cannot(f"calls {name}(), which has no translation")
+
+    def builtin_bin(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        if isinstance(arguments[0], Const):
+            return Const(bin(arguments[0].value))
+        return Bits(TEXT, Num(as_whole(self.number(arguments[0])), PY_INT))
 
     def builtin_len(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         value = arguments[0]
@@ -184,6 +215,7 @@ class PythonCalls(OrderCalls):
         first = named.get("start", arguments[1] if len(arguments) > 1 else Const(0))
         start = int(first.value) if isinstance(first, Const) else 0
         value = arguments[0]
+        self.in_order(value)
         walk = (
             as_walk(self, value)
             if isinstance(value, Lst | Walk) or (isinstance(value, Mem) and isinstance(value.shape[0], Dyn))
@@ -194,6 +226,8 @@ class PythonCalls(OrderCalls):
         return Seq([Seq([Const(k), item]) for k, item in enumerate(self.items(value), start)])
 
     def builtin_zip(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        for value in arguments:
+            self.in_order(value)
         varying = [a for a in arguments if isinstance(a, Walk) or (isinstance(a, Lst) and not a.fixed)]
         if varying:
             walks = [as_walk(self, a) or self.walk_of_items(a) for a in arguments]
@@ -219,14 +253,13 @@ class PythonCalls(OrderCalls):
             return Walk(length, value.cap, lambda at: self.item(value, f"{length} - 1 - {at}"), value, lengths)
         return Seq(self.items(value)[::-1])
 
-    def builtin_map(self, arguments: list[Value], named: dict[str, Value]) -> Value:
-        rows = zip(*map(self.items, arguments[1:]), strict=False)
-        return Seq([self.hold(self.call(arguments[0], list(row), {})) for row in rows])
-
     def builtin_isinstance(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         value, kinds = arguments[0], arguments[1].value  # type: ignore[attr-defined]
         if isinstance(value, Const):
             return Const(isinstance(value.value, kinds))
+        whole_or_not = isinstance(value, Num) and value.kind.weak and value.kind.is_float
+        if whole_or_not and isinstance(0, kinds) != isinstance(0.0, kinds):
+            raise Cannot("asks whether a number is whole by its type, which may vary", "Compare x == int(x).")
         if isinstance(value, Num) and not value.kind.mixed:
             example = value.kind.dtype.type(0)
             return Const(isinstance(example.item() if value.kind.weak else example, kinds))
@@ -258,7 +291,7 @@ class PythonCalls(OrderCalls):
 
     def builtin_sum(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         value = arguments[0]
-        start = arguments[1] if len(arguments) > 1 else Const(0)
+        start = named.get("start", arguments[1] if len(arguments) > 1 else Const(0))
         if isinstance(value, Lst | Walk | Mem):
             walk = as_walk(self, value)
             assert walk is not None
@@ -303,6 +336,7 @@ class PythonCalls(OrderCalls):
         return self.all_of(items) if wants_all else self.any_of(items)
 
     def builtin_round(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        arguments = [*arguments, named["ndigits"]] if "ndigits" in named else arguments
         if all(isinstance(a, Const) for a in arguments):
             return self.fold_call(round, arguments, {})
         if len(arguments) > 1 and not (isinstance(arguments[1], Const) and arguments[1].value is None):

@@ -11,7 +11,7 @@ import numpy as np
 from shoal.port.joining import layout_of
 from shoal.port.layouts import ArrL, Columns, NumL
 from shoal.port.legacy_draws import LegacyDraws
-from shoal.port.refusal import Cannot
+from shoal.port.refusal import Cannot, Restart
 from shoal.port.values import INT, Cells, Const, DictV, Kind, Mem, Num, Opaque, Seq, Value
 
 Infos = dict[str, NumL | ArrL]
@@ -122,16 +122,29 @@ class Returned(LegacyDraws):
             if isinstance(value, Seq) and all(isinstance(layout_of(i), NumL) for i in value.items) and value.items:
                 value = self.array(value)
                 layout = layout_of(value)
-            if not usable or not isinstance(layout, NumL | ArrL) or isinstance(value, Opaque):
+            storable = usable and isinstance(layout, NumL | ArrL) and not isinstance(value, Opaque)
+            if not storable or key in self.decisions.left_out:
+                self.decisions.left_out.add(key)
                 self.note(f"the info {key!r} is left out: it is not a number or an array of fixed shape")
                 continue
             if isinstance(layout, ArrL):
                 layout = replace(layout, memory=True)
+            assert isinstance(layout, NumL | ArrL)
             self.write(layout, f"s.info_{key}", value)
             kept[key] = layout
         return kept
 
+    def no_infos(self, infos: Columns) -> list[str]:
+        """Lines that set infos which a function does not give to zero."""
+        with self.block() as lines:
+            for key, (dtype, shape) in infos.items():
+                self.note(f"the info {key!r} is 0 where the original does not give it")
+                self.store_array(field_named(f"s.info_{key}", dtype, shape), Const(dtype.type(0)))
+        return lines
+
     def info_columns(self, reset: Infos, step: Infos) -> Columns:
+        if self.decisions.left_out & {*reset, *step}:  # what one function cannot tell, the other would leave behind
+            raise Restart
         found: Columns = {}
         for key in {**reset, **step}:
             layouts = [part[key] for part in (reset, step) if key in part]
@@ -144,3 +157,10 @@ class Returned(LegacyDraws):
             found[key] = (dtype, shapes.pop())
             self.columns[f"info_{key}"] = found[key]
         return found
+
+
+def field_named(name: str, dtype: np.dtype, shape: tuple[int, ...]) -> Num | Mem:
+    """A field as a place to write to."""
+    if not shape:
+        return Num(name, Kind(dtype))
+    return Mem(name, shape, dtype, [(k, "0", 1) for k in range(len(shape))])

@@ -22,6 +22,7 @@ CHANGING = {"append", "extend", "insert", "pop", "remove", "clear", "sort", "rev
             "appendleft", "popleft", "extendleft", "rotate", "setdefault", "popitem"}  # fmt: skip
 """Methods that change a list, deque, set or dict."""
 MOVED = "is an item of a list whose items have moved since: use it before something is removed or inserted"
+REPLACED = "is an item of a list in which another was put into a place since: use it before that, or copy it"
 STALE = "was looked at before what it stands for was changed or replaced: look at it again, or take a copy before"
 
 
@@ -61,8 +62,8 @@ def is_within(value: Value, places: Homes, base: str) -> bool:
     """Whether something lies in the attribute that these are the fields of, or refers to what does."""
     if isinstance(value, Obj) and not value.base.startswith(base):
         return False
-    own = homes(value)
-    return bool(own and own <= places) or bool(referred(value) & places)
+    own, items = homes(value), referred(value)
+    return bool(own and own <= places) or bool(items and items <= places)
 
 
 def can_be_shared(layout: Layout) -> bool:
@@ -120,7 +121,12 @@ class Sharing(KeptPlaces):
         places = homes(value)
         if only_length and isinstance(value, Lst) and not value.fixed:
             places = frozenset((_root(value.length),))
-        if self.copied_places(value):
+        own_length = only_length and (
+            (isinstance(value, Lst) and not value.fixed)
+            or (isinstance(value, Seq) and value.site is not None and value.site[0] != "column")  # made here
+        )
+        places = NOWHERE if own_length and isinstance(value, Seq) else places
+        if (places & self.copies.keys()) if own_length else self.copied_places(value):
             raise Cannot(
                 "changes something that stands for one of several things, or for a part of another, and was copied",
                 "Change the original itself: choose with `if`, and change each in its own branch.",
@@ -227,14 +233,19 @@ class Sharing(KeptPlaces):
                 if (homes(loop.walked) | referred(loop.walked)) & places:
                     frame.names[loop.renewed] = Opaque(STALE)
 
-    def replaced(self, layout: Layout, base: str) -> None:
-        """An attribute is about to be given something new: what it shared it shares no longer."""
+    def replaced(self, layout: Layout, base: str, value: Value | None = None) -> None:
+        """An attribute is about to be given `value`: what it shared it shares no longer, but for what goes on there."""
         places = frozenset(layout.columns(base)) if can_be_shared(layout) else NOWHERE
         if not places:
             return
         self.lose_list(base)
-        self.shares = frozenset(pair for pair in self.shares if not any(one and one <= places for one in pair))
-        self.renew(places)
+        held = homes(value) | referred(value) if value is not None else NOWHERE
+        if not (held | self.sources(held)) & places:
+            self.shares = frozenset(pair for pair in self.shares if not any(one and one <= places for one in pair))
+        for frame in self.frames():
+            for loop in frame.loops:
+                if _any_part(loop.walked, lambda v: is_within(v, places, base)):
+                    frame.names[loop.renewed] = Opaque(STALE)
         for frame in self.frames():
             for name, value in list(frame.names.items()):
                 if not _any_part(value, lambda v: is_within(v, places, base)):

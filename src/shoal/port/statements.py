@@ -14,6 +14,7 @@ from shoal.port.frames import (
     MAYBE,
     NEVER,
     Bind,
+    Case,
     Frame,
     Loop,
     always_leaves,
@@ -30,7 +31,9 @@ from shoal.port.layouts import Layout, OpaqueL, is_stored
 from shoal.port.refusal import UNSETTLED, Cannot, Obstacle, Refused, Restart
 from shoal.port.sharing import Homes, Sharing
 from shoal.port.values import (
+    PY_BOOL,
     Const,
+    Fam,
     Num,
     Opaque,
     Value,
@@ -86,7 +89,8 @@ class Statements(Sharing):
             )
             self.statement = self.site
             try:
-                if self.site in self.decisions.split:
+                is_choice = self.site in self.decisions.split and not isinstance(statement, Bind)
+                if isinstance(statement, Case) or is_choice:
                     return self.both_ways(statement, rest)
                 if isinstance(statement, ast.For | ast.While) and statement.orelse:
                     rest[:0] = without_else(statement, self.unique("broke"))
@@ -124,7 +128,13 @@ class Statements(Sharing):
     def both_ways(self, statement: ast.stmt, rest: list[ast.stmt]) -> str:
         """A choice between two things that can be changed: what follows is written once for each."""
         ways: list[list[ast.stmt]]
-        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.IfExp):
+        test_node: ast.expr | None
+        if isinstance(statement, Case):
+            if len(statement.family.options) == 1:
+                return self.execute([Bind(statement.target, Const(statement.family.options[0]), statement), *rest])
+            first, others = statement.parts()
+            ways, test_node = [[first], [others]], None
+        elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.IfExp):
             choice = statement.value
             ways = [
                 [ast.copy_location(ast.Assign(statement.targets, part), part)] for part in (choice.body, choice.orelse)
@@ -132,11 +142,17 @@ class Statements(Sharing):
             test_node = choice.test
         elif isinstance(statement, ast.If):
             ways, test_node = [list(statement.body), list(statement.orelse)], statement.test
+        elif isinstance(statement, ast.Assign) and isinstance(family := self.value(statement.value), Fam):
+            return self.both_ways(Case(statement.targets[0], self.hold(family), 0, statement), rest)
         else:
             raise Cannot(
                 "chooses between two things that can be changed", "Choose with `if`, and change each in its own branch."
             )
-        test = self.test(test_node)
+        if isinstance(statement, Case):
+            test: Value = Num(f"{statement.family.index} == {statement.first}", PY_BOOL)
+        else:
+            assert test_node is not None
+            test = self.test(test_node)
         assert isinstance(test, Num)
         before, variants = dict(self.frame.names), dict(self.variants)
         shares = self.shares

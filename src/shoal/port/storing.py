@@ -21,6 +21,7 @@ from shoal.port.layouts import (
     NumL,
     ObjL,
     RefL,
+    RowsL,
     SeqL,
     read_at,
     tidy,
@@ -44,6 +45,7 @@ from shoal.port.values import (
     Value,
     as_float,
     as_whole,
+    is_number,
     literal,
     rounded,
     rounds_otherwise,
@@ -82,6 +84,11 @@ class Storing(Code):
             given = value.items if isinstance(value, DictV) else {}
             if isinstance(value, Const):
                 given = {key: Const(item) for key, item in value.value.items()}
+            if isinstance(layout, RowsL):
+                own = value.rows if isinstance(value, DictV) else None
+                if own is None or own.base != layout.rows.base(name):
+                    self.write(layout.rows, name, Seq([given[key] for key, _ in layout.items], True), index)
+                return layout.read(name, index)
             self._write_items([item for _, item in layout.items], name, [given[key] for key, _ in layout.items], index)
         elif isinstance(layout, ArrL):
             self._write_array(layout, name, value, index)
@@ -214,6 +221,10 @@ class Storing(Code):
             return value
         length = f"{name}_len[{', '.join(index)}]" if index else f"{name}_len"
         base = layout.base(name)
+        if layout.is_map and isinstance(value, DictV):
+            value = Seq([Seq([Const(key), item]) for key, item in value.items.items()], True)
+        elif layout.is_map and isinstance(value, Const) and isinstance(value.value, dict):
+            value = Const(list(value.value.items()))
         if not name.startswith("s.") and not index:
             for column, (dtype, shape) in replace(layout, fixed=True).columns(name).items():
                 self.used.add(column)
@@ -303,7 +314,10 @@ class Storing(Code):
         if isinstance(value, Seq):
             found = value.items
         elif isinstance(value, Const) and isinstance(value.value, set | frozenset):
-            found = [Const(x) for x in sorted(value.value)]
+            numbers = all(is_number(y) for x in value.value for y in (x if isinstance(x, tuple) else (x,)))
+            found = [
+                Const(x) for x in (value.value if numbers else sorted(value.value))
+            ]  # text has no order of its own
         elif (isinstance(value, Const) and isinstance(value.value, tuple | list | range | str | dict)) or (
             isinstance(value, Const) and isinstance(value.value, np.ndarray) and value.value.ndim
         ):
@@ -311,6 +325,7 @@ class Storing(Code):
         elif isinstance(value, Const) and isinstance(value.value, enum.EnumMeta):
             found = list(map(Const, value.value))
         elif isinstance(value, DictV):
+            self.all_there(value)
             found = [Const(key) for key in value.items]
         elif isinstance(value, Cells):
             step = len(value.exprs) // value.shape[0]
@@ -327,6 +342,12 @@ class Storing(Code):
             found = [self.item(value, str(k)) for k in range(value.cap)]
         elif isinstance(value, Maybe):
             return self.items(value.value, count)
+        elif count is not None and isinstance(value, Lst) and not value.is_set:
+            self.emit(f"assert {value.length} == {count}")
+            found = [self.item(value, str(k)) for k in range(count)]
+        elif count is not None and isinstance(value, Mem) and value.shape:
+            self.emit(f"assert {value.shape[0].expr} == {count}")
+            found = [self.element(value, [str(k)]) for k in range(count)]
         else:
             raise Cannot(f"is {self.name_of(value)}, whose length is not known when compiling")
         if count is not None and len(found) != count:

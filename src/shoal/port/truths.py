@@ -244,6 +244,8 @@ class Truths(Expressions):
 
     def ordered(self, a: Value, b: Value) -> Value:
         """Whether `a` stands before `b`: numbers by size, tuples by the first numbers that differ."""
+        if any(isinstance(v, Lst) and v.is_map for v in (a, b)):
+            raise Cannot("compares dicts whose keys vary", "Compare their items in a loop.")
         sequences = [isinstance(v, Seq) or (isinstance(v, Const) and isinstance(v.value, tuple | list)) for v in (a, b)]
         if not any(sequences):
             return self.compare(ast.Lt(), a, b)

@@ -23,6 +23,13 @@ Number = bool | int | float | np.bool_ | np.integer | np.floating
 BOOL, INT, FLOAT, F32 = np.dtype(np.bool_), np.dtype(np.int64), np.dtype(np.float64), np.dtype(np.float32)
 
 
+FOREIGN = {
+    "pandas", "torch", "requests", "urllib", "socket", "subprocess", "scipy", "jax", "tensorflow", "http", "pygame",
+    "os", "io", "json", "pickle", "csv", "sqlite3", "pathlib", "datetime", "shutil", "sklearn", "cv2", "PIL",
+    "networkx",
+}  # fmt: skip
+"""Packages whose functions and objects have no place in a kernel."""
+
 TEXT = "is text"
 """Why something is opaque: strings that are put together are for people to read."""
 
@@ -89,6 +96,7 @@ def is_helper(x: object) -> bool:
         "random",
         "logging",
         "threading",
+        *FOREIGN,
     )
     return (
         (hasattr(x, "__dict__") or bool(_slots(cls)))
@@ -278,6 +286,10 @@ class Lst(Value):
     is_set: bool = False
     fixed: bool = False
     drops: bool = False
+    is_map: bool = False
+    """A dict whose keys vary: pairs of key and value, in the order in which keys came."""
+    default: Value | None = None
+    """What such a dict has for keys that are missing, if it is a Counter."""
 
 
 @dataclass
@@ -294,6 +306,16 @@ class DictV(Value):
 
     items: dict[Any, Value]
     depth: int = 0
+    site: Any = None
+    """For a dict of the state: ("column", its name, its layout)."""
+    made: Any = None
+    """For a dict of a function: where it is made."""
+    variables: dict[Any, tuple[Any, str]] = field(default_factory=dict)
+    """Keys that branches or loops set: the layouts and names of their variables."""
+    late: frozenset[Any] = frozenset()
+    """Keys that may be missing."""
+    rows: Lst | None = None
+    """The same items as a list, where they are stored as one, to be found by a key that varies."""
 
 
 @dataclass
@@ -344,6 +366,13 @@ class Opaque(Value):
     why: str
 
 
+@dataclass
+class Bits(Opaque):
+    """The text of a whole number's bits."""
+
+    number: Num
+
+
 # ---------------------------------------------------------------------- text
 
 
@@ -382,6 +411,9 @@ def rounded(expr: str, kind: Kind) -> str:
         return f"np.{kind.dtype}({expr})"
     if kind.is_whole and kind.dtype.itemsize < 8:
         bits = 8 * kind.dtype.itemsize
+        known = np.iinfo(kind.dtype)
+        if _is_int(expr) and known.min <= int(expr) <= known.max:
+            return expr
         if kind.dtype.kind == "u":
             return f"(({expr}) & {2**bits - 1})"
         half = 2 ** (bits - 1)

@@ -231,7 +231,9 @@ def _widened(options: tuple[Layout, ...], now: Layout) -> tuple[Layout, ...] | N
 
 def _more(options: tuple[Layout, ...], now: Layout) -> Layout:
     if all(isinstance(option, DictL) for option in (*options, now)):
-        return OpaqueL("is a dict whose keys change (use an array with one place per key)")
+        return OpaqueL(
+            "is a dict whose keys change, and whose values are not of one kind (use an array with one place per key)"
+        )
     if len(options) >= 3:
         return OpaqueL(f"changes its type or shape ({', '.join(map(describe, options))})")
     try:

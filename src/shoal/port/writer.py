@@ -15,13 +15,14 @@ from shoal.port import mt, pcg
 from shoal.port.code import Decisions
 from shoal.port.declarations import (
     _field,
+    _filled,
     _helpers,
     _inform_lines,
     _Initial,
     _is_set_first,
     space_text,
 )
-from shoal.port.layouts import ArrL, Columns, DictL, Layout, ListL, MaybeL, ObjL, SeqL, tidy
+from shoal.port.layouts import ArrL, Columns, DictL, Layout, ListL, MaybeL, ObjL, RowsL, SeqL, tidy
 from shoal.port.refusal import UNSETTLED, Cannot, Obstacle, Refused, Restart
 from shoal.port.returned import Infos, Returned
 from shoal.port.seen_twice import Holder
@@ -51,6 +52,8 @@ class Source:
     inexact: list[str]
     reached: list[str]
     files: list[str]
+    constants: dict[str, str]
+    """Constants of modules and classes that were folded into the text, by place, and their fingerprints."""
     space: gym.Space
     infos: list[str]
     in_columns: bool
@@ -86,6 +89,7 @@ class Writer(Returned):
         self.ended_shares: frozenset[tuple[Homes, Homes]] = frozenset()
         decisions.settle_references()
         self.reached: dict[str, None] = {}
+        self.constants: dict[str, str] = {}
         self.streams: dict[str, str] = {}
         self.renewed = False
         self.variants: dict[str, int] = {}
@@ -112,12 +116,18 @@ class Writer(Returned):
             parts = tuple(self._settled(item, f"{name}_{k}", decided) for k, item in enumerate(layout.items))
             return replace(layout, items=parts)
         if isinstance(layout, DictL):
+            if isinstance(layout, RowsL):
+                rows = self._arranged(layout.rows, name, decided)
+                assert isinstance(rows, ListL)
+                return RowsL(tuple((key, rows.item) for key, _ in layout.items if rows.item is not None))
             items = enumerate(layout.items)
             return DictL(tuple((key, self._settled(item, f"{name}_{k}", decided)) for k, (key, item) in items))
         if isinstance(layout, VarL):
             return VarL(tuple(self._arranged(option, name, decided) for option in layout.options))
         if isinstance(layout, ListL):
             item = self.decisions.layouts.get(("items", name), layout.item)
+            if item is not None:
+                item = self._arranged(item, layout.base(name), decided or item is not layout.item)
             grows = not (decided or layout.fixed or layout.drops)
             return replace(layout, item=item, cap=self.decisions.most_items(layout.cap) if grows else layout.cap)
         return layout
@@ -132,6 +142,8 @@ class Writer(Returned):
             self.decisions.shares |= self.ended_shares
             raise Restart
         infos = self.info_columns(reset_info, step_info)
+        reset[:0] = self.no_infos({key: infos[key] for key in infos if key not in reset_info})
+        step[:0] = self.no_infos({key: infos[key] for key in infos if key not in step_info})
         observe = self.observe_lines(self.watched.env.observation_space, "obs", "out")
         self.columns |= self.layout.columns("")
         if self.watched.limit is not None:
@@ -144,7 +156,7 @@ class Writer(Returned):
         return Source(
             name, text, self.tables, self.layout, self.watched.limit, self.streams, self.renewed,
             list(self.notes), list(self.inexact),
-            list(self.reached), files, self.watched.env.observation_space, list(infos),
+            list(self.reached), files, self.constants, self.watched.env.observation_space, list(infos),
             all(not shape for _, shape in self.columns.values()),
         )  # fmt: skip
 
@@ -326,4 +338,4 @@ class Writer(Returned):
             body += ["", f"    def {signature}:", *["        " + line for line in lines or ["pass"]]]
         kinds = [f"{key} = {text}" for key, text in self.records.items()]
         text = "\n".join([*kinds, "", "", *body]) + "\n"
-        return ast.unparse(ast.parse(text))
+        return "\n".join(line for long in ast.unparse(ast.parse(text)).splitlines() for line in _filled(long))
