@@ -130,6 +130,10 @@ class Expressions(ast.NodeTransformer):
         if array is not None:
             return ast.copy_location(call(*array), node)
         name = ast.unparse(node.func)
+        if name == "scratch":  # whose count Numba must see as a number
+            count = self._scope.interval(node.args[1])
+            node.args[1] = ast.copy_location(ast.Constant(count and count[0]), node.args[1])
+            return node
         is_number = self._scope.calls_builtin(node, "int", "float", "abs", "round")
         is_power = self._scope.calls_builtin(node, "pow")
         is_extreme = not self._build.compiled and self._scope.calls_builtin(node, "min", "max")
