@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, make_dataclass, replace
 from functools import cache, partial
 from importlib.metadata import entry_points
@@ -255,7 +256,8 @@ def _first_line(target: object) -> str:
 def _kernel_options(kernel: type[Kernel]) -> type:
     """The parameters of a kernel as a dataclass; tables have no flag."""
     columns = []
-    for name, value in kernel.params.items():
+    is_declared = isinstance(kernel.params, Mapping)  # the kernel itself says where it is not
+    for name, value in kernel.params.items() if is_declared else ():
         kind = _PARAMETERS.get(type(value), object)
         columns.append((name, kind, field(default_factory=partial(_same, value))))
     namespace = {"__post_init__": _tables_as_lists}

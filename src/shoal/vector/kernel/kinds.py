@@ -215,6 +215,8 @@ class Scope:
             owner = self._lookup(node.value.id)  # a class of constants, an enum, a module, a named tuple
             is_fixed = isinstance(owner, type | types.ModuleType) or hasattr(type(owner), "_fields")
             return _of_constant(getattr(owner, node.attr, None)) if is_fixed else None
+        if isinstance(node, ast.Attribute | ast.Subscript):
+            return _of_storage(self.kind(node))
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             inner = self.interval(node.operand)
             return (-inner[1], -inner[0]) if inner else None
@@ -262,6 +264,14 @@ class Scope:
             place is not None and -n <= place[0] and place[1] < n
             for place, n in zip(intervals, cells.shape, strict=False)
         )
+
+
+def _of_storage(kind: Kind) -> tuple[int, int] | None:
+    """What a number of a narrow type can be."""
+    dtype = kind.dtype if isinstance(kind, Number) else None
+    if dtype is None or dtype.kind not in "iu" or dtype.itemsize > 2:
+        return None
+    return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
 
 
 def _of_constant(value: Any) -> tuple[int, int] | None:

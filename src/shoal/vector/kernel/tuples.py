@@ -21,7 +21,7 @@ def mixed_tuples(definition: ast.FunctionDef, lookup: Callable[[str], Any]) -> I
             sides = zip(node.ops, node.comparators, strict=True)
             chosen_from = [side for op, side in sides if isinstance(op, ast.In | ast.NotIn)]
         for each in chosen_from:
-            value = _tuple(each, lookup)
+            value = constant_tuple(each, lookup)
             types = [_type(part) for part in value]
             if len(set(types)) > 1:
                 alike = f", {_as_fractions(value)}" if {*types} == {int, float} else ""
@@ -32,7 +32,7 @@ def mixed_tuples(definition: ast.FunctionDef, lookup: Callable[[str], Any]) -> I
                 )
 
 
-def _tuple(node: ast.expr, lookup: Callable[[str], Any]) -> tuple[Any, ...]:
+def constant_tuple(node: ast.expr, lookup: Callable[[str], Any]) -> tuple[Any, ...]:
     """The tuple of constants that stands here, or nothing."""
     try:
         value = lookup(node.id) if isinstance(node, ast.Name) else ast.literal_eval(node)
