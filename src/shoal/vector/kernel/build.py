@@ -93,7 +93,7 @@ def lasts(start: Any, stop: Any, step: Any) -> bool:
 
 @overload(lasts)
 def _lasts_compiled(start, stop, step):
-    return lasts
+    return lambda start, stop, step: stop - start > ENDLESS * step if step > 0 else start - stop > ENDLESS * -step
 
 
 def _briefly(x: Any) -> str:
