@@ -21,6 +21,7 @@ from shoal.jit import LEAN, inner
 from shoal.jit.cache import CachedModule
 from shoal.jit.digest import digest_of
 from shoal.jit.rng import Rng
+from shoal.vector.kernel import bits
 from shoal.vector.kernel.build import Build
 from shoal.vector.kernel.driver import Shape, book_of, driver_source, size_of
 from shoal.vector.kernel.faults import KernelFault
@@ -77,6 +78,7 @@ def load_uncompiled(kernel: Kernel, params: LaneParams, checked: bool) -> tuple[
     module = types.ModuleType(f"{kernel.name}_uncompiled")
     same = dict.fromkeys(("jit", "jit_apart", "jit_disjoint", "jit_cached", "unsigned"), _as_it_is)
     vars(module).update(_namespace(kernel, functions, _python_row), **same, flatten=np.ravel)
+    vars(module).update(bits.AS_PYTHON)
     text = driver_source(_shape(kernel, params, in_columns=False))
     exec(compile(text, f"{_DRIVER}{kernel.name}>", "exec"), vars(module))
     return module, functions.files
@@ -104,6 +106,7 @@ def load_compiled(
     namespace["lane"] = lane_maker(fields_of(kernel.state, kernel.state.names or ()))
     namespace["lane_params"] = lane_maker(fields_of(params.record.dtype, params.of_lanes))
     namespace |= {"unsigned": np.uint64, "flatten": flatten}
+    namespace |= {**bits.COMPILED, "ended_among": compile_wrap(bits.ended_among_compiled)}
     text = driver_source(_shape(kernel, params, in_columns)) + bound_text
     cached = CachedModule(kernel.name, text, namespace, {**LEAN, "pipeline_class": Disjoint}, signatures)
     if not cached.is_known():
