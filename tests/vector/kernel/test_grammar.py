@@ -36,7 +36,9 @@ def trajectory(toy, num_envs, **options):
 
 def assert_one_meaning(text, block, folder, monkeypatch):
     monkeypatch.setattr(batch, "dry_run", lambda kernel, lanes: [])  # these overflow and divide by zero on purpose
-    monkeypatch.setattr(compiler, "_shape", lambda *given: dataclasses.replace(shape_of(*given), block=block))
+    monkeypatch.setattr(
+        compiler, "_shape", lambda *given, **named: dataclasses.replace(shape_of(*given, **named), block=block)
+    )
     toy = load(folder, text)
     with np.errstate(all="ignore"):
         one, other = trajectory(toy, MANY_LANES), trajectory(toy, LANES, compiled=False)
