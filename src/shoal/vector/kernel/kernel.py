@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import keyword
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
@@ -76,15 +75,6 @@ class Kernel:
     survives: ClassVar[tuple[str, ...]] = ()
     seats: ClassVar[int] = 0
     bots: ClassVar[tuple[str, ...]] = ()
-
-    def __init_subclass__(cls) -> None:
-        made = vars(cls).get("__init__")
-        if made is not None and not any(p.kind is p.VAR_KEYWORD for p in inspect.signature(made).parameters.values()):
-            code = made.__code__
-            raise KernelError(
-                f"{made.__qualname__} ({code.co_filename}:{code.co_firstlineno}): a kernel has no object per lane and "
-                "needs no `__init__`. What a lane remembers belongs into `state`, constants into `params`."
-            )
 
     def __init__(self, **params: Any) -> None:
         """Override values of the class's `params`; each keeps the type (and an array its dimensions) of its default.
