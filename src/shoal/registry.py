@@ -270,7 +270,7 @@ def _check_init(kernel: type[Kernel]) -> None:
     """Refuse an `__init__` that cannot be given the parameters."""
     taken = inspect.signature(kernel).parameters.values()
     if kernel.params and not any(p.kind is p.VAR_KEYWORD or p.name in kernel.params for p in taken):
-        code = kernel.__init__.__code__  # type: ignore[misc]
+        code = kernel.__init__.__code__
         raise ConfigError(
             f"{kernel.__name__}.__init__ ({code.co_filename}:{code.co_firstlineno}) does not take the kernel's params. "
             "A kernel has no object per lane and needs no `__init__`: what a lane remembers belongs into `state`, "
