@@ -6,8 +6,10 @@ Whatever is handed over becomes a `World` first (`as_world`): one of ours, an in
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, make_dataclass, replace
 from functools import cache, partial
 from importlib.metadata import entry_points
@@ -254,12 +256,26 @@ def _first_line(target: object) -> str:
 
 def _kernel_options(kernel: type[Kernel]) -> type:
     """The parameters of a kernel as a dataclass; tables have no flag."""
+    _check_init(kernel)
     columns = []
-    for name, value in kernel.params.items():
+    is_declared = isinstance(kernel.params, Mapping)  # the kernel itself says where it is not
+    for name, value in kernel.params.items() if is_declared else ():
         kind = _PARAMETERS.get(type(value), object)
         columns.append((name, kind, field(default_factory=partial(_same, value))))
     namespace = {"__post_init__": _tables_as_lists}
     return make_dataclass(f"{kernel.__name__}Options", columns, frozen=True, namespace=namespace)
+
+
+def _check_init(kernel: type[Kernel]) -> None:
+    """Refuse an `__init__` that cannot be given the parameters."""
+    taken = inspect.signature(kernel).parameters.values()
+    if kernel.params and not any(p.kind is p.VAR_KEYWORD or p.name in kernel.params for p in taken):
+        code = kernel.__init__.__code__
+        raise ConfigError(
+            f"{kernel.__name__}.__init__ ({code.co_filename}:{code.co_firstlineno}) does not take the kernel's params. "
+            "A kernel has no object per lane and needs no `__init__`: what a lane remembers belongs into `state`, "
+            "constants into `params`."
+        )
 
 
 def _tables_as_lists(options: Any) -> None:

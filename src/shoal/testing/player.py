@@ -188,12 +188,16 @@ def join(space: gym.Space, rows: list[Tree]) -> Tree:
     return concatenate(space, rows, create_empty_array(space, len(rows)))
 
 
-def split_mask(space: gym.Space, mask: np.ndarray) -> np.ndarray | tuple[np.ndarray, ...]:
-    """A row of `action_mask` as the space's `sample` takes it: int8, one array per part of a MultiDiscrete."""
+def split_mask(space: gym.Space, mask: np.ndarray) -> np.ndarray | tuple:
+    """A row of `action_mask` as the space's `sample` takes it: int8, one array per part of a MultiDiscrete.
+
+    Parts of several seats, `nvec` [S, K], are a tuple for each seat.
+    """
     row = as_array(mask).astype(np.int8)
     if isinstance(space, gym.spaces.MultiDiscrete):
         flat = own_choices(row, space) if row.ndim > 1 else row
-        return tuple(np.split(flat, np.cumsum(space.nvec)[:-1]))
+        parts = np.split(flat, np.cumsum(space.nvec)[:-1])
+        return tuple(parts) if space.nvec.ndim == 1 else tuple(zip(*[iter(parts)] * space.nvec.shape[1], strict=True))
     return row.reshape(-1)
 
 

@@ -1,6 +1,7 @@
 """A grammar of small kernels, for hypothesis: expressions, branches, loops, array fields of every storage type.
 
-The variable `w` is of another sort on other ways.
+The variable `w` is of another sort on other ways. Every program has a twin whose lanes are columns: its arrays are
+scratch of the step.
 """
 
 import re
@@ -23,6 +24,7 @@ class Toy(Kernel):
         a=f32, b=f64, v=f32[3], i=i8, j=i32, u=u8, w=u32, z=u64, n=i16[4], m=i8[2, 2], flag=b1, marks=b1[3], t=i32
     )
     params = {"rate": 0.3, "step": 3, "table": np.array([0.5, -1.5, 2.25, 7.0])}
+    LIMIT = 3
 
     def reset(s, p, rng):
         s.a, s.b, s.t = rng.uniform(-2.0, 2.0), rng.normal(), 0
@@ -52,7 +54,31 @@ def tame(x):
 
 def twist(x, k):
     return x * 0.75 - k if k > 2 else x + k
+
+
+def pair(x, k=Toy.LIMIT, flip=False):
+    if flip:
+        return k, x
+    return x, k
 """
+ARRAYS = {"v": "f32[3]", "n": "i16[4]", "m": "i8[2, 2]", "marks": "b1[3]"}
+
+
+def in_columns(text):
+    """The program with its arrays in scratch memory, so that the state is numbers alone."""
+    for name, kind in ARRAYS.items():
+        text = re.sub(rf"\bs\.{name}\b", f"box.{name}", text.replace(f" {name}={kind},", ""))
+    fill = "box = scratch(BOX, 1)[0]\nbox.v[:], box.n[:], box.m[:], box.marks[:] = s.a, 1, -2, False"
+    begin = _indent(_indent(fill))
+    text = text.replace("    def step(s, action, p, rng):\n", f"    def step(s, action, p, rng):\n{begin}\n")
+    fields = ", ".join(f"{name}={kind}" for name, kind in ARRAYS.items())
+    text = text.replace("\n\n\nclass Toy", f"\n\nBOX = record({fields})\n\n\nclass Toy", 1)
+    lines = text.splitlines()
+    inside = lines.index("    def step(s, action, p, rng):"), lines.index("    def observe(s, p, out):")
+    for k, line in enumerate(lines):
+        if "box." in line and not inside[0] < k < inside[1]:
+            lines[k] = " " * (len(line) - len(line.lstrip())) + "pass"
+    return "\n".join(lines)
 
 
 def _node(*forms):
@@ -94,6 +120,7 @@ _int_leaf = st.sampled_from(
         "s.m[1, 1]",
         "s.t",
         "p.step",
+        "Toy.LIMIT",
         "len(s.n)",
         "3",
         "-7",
@@ -138,6 +165,9 @@ floats = st.recursive(
         ("p.table[{} & 3]", _int_leaf),
         ("twist({}, {})", f, _int_leaf),
         ("float({})", _int_leaf),
+        ("min({}, {}, {})", f, f, _int_leaf),
+        ("np.sign({})", f),
+        ("pair({})[0]", f),
     ),
     max_leaves=6,
 )
@@ -168,6 +198,8 @@ ints = st.recursive(
         ("s.n[{} % 4]", i),
         ("s.m[{} % 2, {} & 1]", i, i),
         ("({} + {})", i, _bool_leaf),
+        ("divmod({}, {} % 5)[0]", i, i),
+        ("round(min(max({}, -1e6), 1e6))", _float_leaf),
         ("math.floor(min(max({}, -1e6), 1e6))", _float_leaf),
     ),
     max_leaves=6,
@@ -185,6 +217,7 @@ bools = st.recursive(
         ("({} & {})", b, b),
         ("({} ^ {})", b, b),
         ("({} in (1, 2, 5))", _int_leaf),
+        ("({} < {} <= {})", _int_leaf, _float_leaf, _int_leaf),
     ),
     max_leaves=4,
 )
@@ -207,21 +240,25 @@ _simple = _node(
     ("s.v[{} % 3] = {}", ints, floats),
     ("s.v[1] *= {}", floats),
     ("s.i = {}", _computed),
-    ("s.j -= {}", ints),
+    ("s.j -= {}", _computed),
     ("s.u = {}", _computed),
     ("s.w ^= {}", ints),
     ("s.z = {}", ints),
-    ("s.n[{} & 3] += {}", ints, ints),
-    ("s.m[{} % 2, {} % 2] = {}", ints, ints, ints),
+    ("s.n[{} & 3] += {}", ints, _computed),
+    ("s.m[{} % 2, {} % 2] = {}", ints, ints, _computed),
     ("s.flag = {}", bools),
     ("s.marks[{} % 3] = {}", ints, bools),
     ("x, k = {}, {}", floats, ints),
     ("s.a, s.i = {}, {}", floats, _computed),
-    ("s.n[rng.integers(4)] = {}", ints),
+    ("s.n[rng.integers(4)] = {}", _computed),
     ("x = rng.uniform(-1.0, {})", _small_float),
     ("y += rng.normal()",),
     ("s.v[:] = {}", floats),
     ("k = rng.integers(1 + ({} & 7))", ints),
+    ("x, y = pair({}, {})", floats, ints),
+    ("w, x = pair({}, k={}, flip={})", floats, _int_leaf, _any_bool),
+    ("k, q = divmod({}, {})", ints, _int_leaf),
+    ("q = s.j = {}", _computed),
 )
 
 
@@ -231,6 +268,10 @@ def _indent(text):
 
 def _block(statement):
     return st.lists(statement, min_size=1, max_size=3).map("\n".join).map(_indent)
+
+
+def _case(statement):
+    return _block(statement).map(_indent)
 
 
 statements = st.recursive(
@@ -243,8 +284,12 @@ statements = st.recursive(
         (
             "q = 0\nwhile q < 3 and {}:\n    q += 1\n{}",
             bools,
-            _block(_simple.filter(lambda text: not text.startswith("q"))),
+            _block(_simple.filter(lambda text: not text.startswith(("q", "k, q")))),
         ),
+        ("for k in range(({} & 3) - 1):\n{}", ints, _block(s)),
+        ("for q in range(({} & 7), -2, -3):\n{}\n    if {}:\n        break", ints, _block(s), bools),
+        ("match {} & 3:\n    case 0:\n{}\n    case 1 | 2:\n{}", ints, _case(s), _case(s)),
+        ("match {} % 3:\n    case k if {}:\n{}\n    case _:\n{}", ints, bools, _case(s), _case(s)),
     ),
     max_leaves=8,
 )
@@ -252,4 +297,5 @@ programs = (
     st.lists(statements, min_size=8, max_size=16)
     .map("\n".join)
     .map(lambda body: PROGRAM.replace("BODY", _indent(_indent(body))))
+    .flatmap(lambda text: st.sampled_from([text, in_columns(text)]))
 )

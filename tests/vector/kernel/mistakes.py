@@ -351,6 +351,70 @@ BEFORE_COMPILING = {
     ),
     "in a tuple of two types": ({"step": "if s.x in (1, 2.5):\n    s.t += 1"}, ["`(1, 2.5)`", "(1.0, 2.5)"]),
     "the base of a logarithm": ({"step": "if s.t > 9999:\n    s.x = math.log(8.0, 2)"}, ["math.log", "math.log(base)"]),
+    # what is stored, loops, patterns, and results: most of it in branches that no trial reaches
+    "too large for an element": (
+        {"step": "if s.t > 9999:\n    s.board[0, 0] = 130"},
+        ["Toy.step", "s.board[0, 0] cannot hold 130"],
+    ),
+    "too large for all elements": ({"step": "if s.t > 9999:\n    s.board[:] = 130"}, ["s.board[:] cannot hold 130"]),
+    "too much to add": ({"step": "if s.t > 9999:\n    s.n += 300"}, ["300 is more than fits into s.n", "-128 to 127"]),
+    "too large for an f32": ({"step": "if s.t > 9999:\n    s.x = 1e300"}, ["s.x cannot hold 1e+300", "f64"]),
+    "computed beyond an f32": ({"step": "s.x = 10.0 ** (30 + s.t)"}, ["stored in an f32", "3.4e38", "f64"]),
+    "a number in a b1": ({"step": "s.alive = s.t"}, ["2 is stored in a b1", "True and False"]),
+    "other sizes": (
+        {"step": "if s.t > 9999:\n    s.speed[:2] = s.speed"},
+        ["s.speed[:2] has shape (2,)", "s.speed of shape (3,)"],
+    ),
+    "three names for two numbers": (
+        {"header": "WAYS = (1, 2)", "step": "if s.t > 9999:\n    a, b, c = WAYS\n    s.x = a + b + c"},
+        ["Toy.step", "3 names for 2 numbers"],
+    ),
+    "rows that are swapped": (
+        {"step": "if s.t > 9999:\n    s.board[0], s.board[1] = s.board[1], s.board[0]"},
+        ["Toy.step", "writes to s.board before", "Swap their elements"],
+    ),
+    "a row that is kept": (
+        {"step": "if s.t > 9999:\n    row = s.board[0]\n    s.board[0] = s.board[1]\n    s.board[1] = row"},
+        ["row is s.board[0] itself and not a copy", "loop"],
+    ),
+    "a constant of a class": (
+        {"header": "class Most:\n    SPEED = 2.0", "step": "Most.SPEED = 3.0"},
+        ["Toy.step", "writes to Most.SPEED", "constant"],
+    ),
+    "a loop that nothing ends": (
+        {"step": "k = 0\nwhile k < 5:\n    s.n = 1"},
+        ["Toy.step", "never ends once it begins", "`k < 5`"],
+    ),
+    "a range without an end in sight": (
+        {"step": "if s.t > 9999:\n    for k in range(1_000_000_000_000):\n        s.x += 1.0"},
+        ["Toy.step", "goes round 1,000,000,000,000 times"],
+    ),
+    "a range that is computed": (
+        {"step": "for k in range(s.t * 10_000_000):\n    if k > 2:\n        break"},
+        ["Toy.step", "would go round more than 16,777,216 times", "step 2"],
+    ),
+    "a pattern of parts": (
+        {"step": "match (s.t, s.n):\n    case (0, 0):\n        s.x = 1.0"},
+        ["Toy.step", "this pattern cannot be used", "`case 1 | 2:`"],
+    ),
+    "the truth of an array": ({"step": "if s.t > 9999 and s.speed:\n    s.x = 1.0"}, ["s.speed is an array", "loop"]),
+    "a helper without a result": (
+        {"header": "def nothing(s):\n    s.n = 1", "step": "if s.t > 9999:\n    s.x = nothing(s)"},
+        ["Toy.step", "nothing() returns nothing", "is used"],
+    ),
+    "many arguments": ({"header": "def first(*xs):\n    return xs[0]", "step": "s.x = first(1.0)"}, ["first", "`*xs`"]),
+    "bytes": ({"step": "s.x = b'a'[0]"}, ["Toy.step", "bytes"]),
+    "divmod by zero": ({"step": "a, b = divmod(5, s.t - 3)\ns.x = a + b"}, ["Toy.step", "division by zero", "5 // 0"]),
+    "rng.choice of a number": ({"step": "if s.t > 9999:\n    s.n = rng.choice(3)"}, ["Toy.step", "rng.integers(n)"]),
+    "rng.integers of a fraction": ({"step": "s.n = rng.integers(s.t + 0.5)"}, ["rng.integers(1.5)", "whole number"]),
+    "rng as a function": ({"step": "if s.t > 9999:\n    s.x = rng()"}, ["Toy.step", "rng is not a function"]),
+    "a parameter without p": ({"step": "s.x = limit"}, ["'limit' is not defined", "Did you mean p.limit?"]),
+    "a constant of the kernel": (
+        {"declare": "MOST = 3", "step": "s.x = MOST"},
+        ["'MOST' is not defined", "written with its name: Toy.MOST"],
+    ),
+    "self in a function": ({"step": "self.x = 1.0"}, ["'self' is not defined", "There is no object"]),
+    "params that are a set": ({"declare": "params = {'limit'}"}, ["Toy.params", "dict"]),
     "a property": ({"more": "@property\ndef step(s):\n    return 0.0, False, False"}, ["a property", "`def`"]),
 }
 """Name: (lines to put in, words of the sentence); each is told before anything is compiled."""

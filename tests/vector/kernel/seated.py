@@ -134,3 +134,36 @@ class Hunt(Kernel):
 def caught(s):
     """Whether a hunter stands where the prey is."""
     return s.at[0] == s.at[2] or s.at[1] == s.at[2]
+
+
+class Nim(Kernel):
+    """Two seats take from three heaps in turn, and each move says which heap and how many."""
+
+    seats = 2
+    observation_space = gym.spaces.Box(0, 9, (4,), np.int8)
+    action_space = gym.spaces.MultiDiscrete([3, 4])
+    state = record(heap=i8[3], on=i8, t=i32)
+
+    def reset(s, p, rng):
+        s.on, s.t = rng.integers(2), 0
+        for k in range(3):
+            s.heap[k] = 1 + rng.integers(7)
+
+    def step(s, action, p, rng):
+        heap, count = action[s.on]
+        s.heap[heap] -= min(count, s.heap[heap])
+        s.on = 1 - s.on
+        s.t += 1
+        return 0.0, s.heap.sum() == 0, s.t >= 40
+
+    def pay(s, p, out):
+        if s.heap.sum() == 0:
+            out[s.on], out[1 - s.on] = -1.0, 1.0
+
+    def turn(s, p):
+        return s.on
+
+    def observe(s, p, out):
+        for seat in range(2):
+            out[seat, :3] = s.heap
+            out[seat, 3] = seat == s.on

@@ -5,13 +5,30 @@ import numpy as np
 import pytest
 
 from shoal.trees import leaves
-from shoal.vector.kernel import Kernel, KernelBatch, b1, f32, i8, i32, record, u64
+from shoal.vector.kernel import Kernel, KernelBatch, b1, f32, i8, i32, record, scratch, u64
 
 STEPS = np.array([[1, 2], [3, 4]], np.int8)
+CELL = record(n=i32)
+LEAST, MOST = 1, 9
+
+
+class Const:
+    ROWS = 3
 
 
 def abs(x):
     return x + 100.0
+
+
+def clip(x, low=LEAST, high=MOST - 2):
+    return min(max(x, low), high)
+
+
+def total(s) -> int:
+    cells = scratch(CELL, Const.ROWS * 2)
+    for k in range(Const.ROWS * 2):
+        cells[k].n = k * s.t
+    return cells[2 * Const.ROWS - 1].n
 
 
 def range_of(row) -> tuple[int, ...]:
@@ -50,7 +67,7 @@ class Habits(Kernel):
         s.pos[1:, :] = s.pos[:-1, :]
         s.pos[0] = abs(product) * 1e-3 + low * high
         s.t += 1
-        return float(s.flag) + product, False, s.t == 5
+        return float(s.flag) + product + clip(total(s)) + clip(s.t, high=3), False, s.t == 5
 
     @staticmethod
     def observe(s, p, out):

@@ -8,6 +8,7 @@ import warnings
 
 import pytest
 
+import shoal
 from shoal.errors import KernelError, ShoalError
 from shoal.vector.kernel import Kernel, KernelBatch
 from shoal.vector.kernel.dry_run import dry_run
@@ -45,12 +46,30 @@ def test_a_mistake_is_one_sentence(parts, words, tmp_path):
         assert word in sentence
 
 
-def test_a_function_that_numba_does_not_know_is_told_with_what_to_write(tmp_path):
-    toy = load(tmp_path, program(step="if s.t > 9999:\n    s.x = np.i0(s.x)"))
-    with pytest.raises(
-        KernelError, match=r"Toy.step \(.*toy\.py:\d+\): np\.i0 cannot be used .* a loop or math's functions"
-    ):
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        ("s.x = np.i0(s.x)", r"np\.i0 cannot be used .* a loop or math's functions"),
+        (
+            "return 0.0, 1, False",
+            "a number where a bool belongs; the order is reward, terminated, truncated, in `return",
+        ),
+    ],
+)
+def test_what_only_the_compiler_finds_is_told_in_a_sentence_too(step, words, tmp_path):
+    toy = load(tmp_path, program(step=f"if s.t > 9999:\n    {step}"))
+    with pytest.raises(KernelError, match=rf"Toy.step \(.*toy\.py:\d+\): .*{words}"):
         KernelBatch(toy, 2)
+
+
+def test_an_init_that_takes_no_params_is_refused(tmp_path):
+    with pytest.raises(ShoalError, match=r"Toy.__init__ \(.*toy\.py:\d+\).*`state`.*`params`"):
+        shoal.make(load(tmp_path, program(more="def __init__(self):\n    self.count = 0")), 2)
+
+
+def test_parameters_that_are_no_dict_are_told_of_by_make(tmp_path):
+    with pytest.raises(KernelError, match=r"Toy.params \(.*toy\.py:\d+\)"):
+        shoal.make(load(tmp_path, program(declare="params = {'limit'}")), 2)
 
 
 @pytest.mark.parametrize(("parts", "words"), NOTES.values(), ids=NOTES)

@@ -98,7 +98,8 @@ def works_of(world: World, lanes: list[int]) -> list[Work]:
     if name == "hockey":
         return [work for num_envs in lanes for work in hockey_works(num_envs)]
     fast = _fast(name)
-    contenders = [*fast, _ours("memory limit", "memory_limit", env=name), *_arrays(env), *_loops(env)]
+    limit = _ours("memory limit", "memory_limit", env=name)
+    contenders = [*fast, limit, *_arrays(env), *_loops(env)]
     if name == "cartpole":
         contenders.append(_peer("pufferlib c", "pufferlib_c", "pufferlib"))
     if name == "cage2":  # it has no peers to install: the same source, uncompiled, one lane at a time
@@ -109,7 +110,7 @@ def works_of(world: World, lanes: list[int]) -> list[Work]:
     kernel, _, *c_loops = fast
     return [
         *works,
-        *(Work("cartpole scaling", num_envs, (kernel, *c_loops)) for num_envs in (1024, 4096, 16384, 65536)),
+        *(Work("cartpole scaling", num_envs, (kernel, limit, *c_loops)) for num_envs in (1024, 4096, 16384, 65536)),
         python_env_work(env, 64, processes_each=True),
         python_env_work("LunarLander-v3", 64, processes_each=False),
     ]

@@ -13,6 +13,7 @@ from shoal.testing.player import Case, split_mask
 from shoal.testing.subject import Subject
 from shoal.testing.trees import as_array, leaves
 from shoal.trees import Tree
+from shoal.trees import leaves as parts_of
 from shoal.vector.spaces import num_actions
 
 KINDS = {"f": "floats", "b": "booleans"}
@@ -162,6 +163,5 @@ def _check_mask(env: VectorEnv, info: dict[str, Any], call: str) -> None:
     if mask.shape != wanted or mask.dtype != np.bool_:
         raise Broken(f"{call} delivered an action_mask {mask.dtype}{mask.shape}; it must be bool{wanted}.")
     for lane, row in enumerate(mask):
-        parts = split_mask(env.single_action_space, row)
-        if not all(part.any() for part in (parts if isinstance(parts, tuple) else (parts,))):
+        if not all(part.any() for part in parts_of(split_mask(env.single_action_space, row))):
             raise Broken(f"After {call} the action_mask of lane {lane} forbids every action: {row}.")

@@ -19,7 +19,7 @@ from numba.extending import intrinsic, overload
 from numba.np.arrayobj import make_array
 
 from shoal.vector.kernel import checks, numbers
-from shoal.vector.kernel.faults import KernelFault
+from shoal.vector.kernel.faults import ENDLESS, KernelFault
 from shoal.vector.kernel.lane import flatten
 from shoal.vector.kernel.sorts import convert
 
@@ -54,6 +54,8 @@ class Build:
             "abs": numbers.wrapped(abs) if python else abs,
             "round": numbers.rounded if python else round,
             **({"convert": convert, "min": numbers.extreme(min), "max": numbers.extreme(max)} if python else {}),
+            "divmod": checks.divide_whole if checked else numbers.divide_whole,
+            "lasts": lasts,
             "fit": checks.fit if checked else numbers.fit,
             "outside": checks.outside,
             "beyond": checks.beyond,
@@ -82,6 +84,16 @@ def _float(x):
 
 def _cube(x):
     return x * x * x
+
+
+def lasts(start: Any, stop: Any, step: Any) -> bool:
+    """Whether a loop over this range goes round more often than any kernel needs."""
+    return stop - start > ENDLESS * step if step > 0 else start - stop > ENDLESS * -step
+
+
+@overload(lasts)
+def _lasts_compiled(start, stop, step):
+    return lambda start, stop, step: stop - start > ENDLESS * step if step > 0 else start - stop > ENDLESS * -step
 
 
 def _briefly(x: Any) -> str:

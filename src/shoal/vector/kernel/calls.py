@@ -74,12 +74,14 @@ class _Calls:
     def mistake(self, node: ast.Call) -> str | None:
         """What is wrong with a call, or None."""
         function, text = node.func, ast.unparse(node.func)
+        if isinstance(self._scope.kind(function), Stream):
+            return f"{ast.unparse(node)}: {text} is not a function. Write {text}.uniform(), {text}.integers(n), ..."
         if isinstance(function, ast.Name):
             return self._of_builtin(node, function.id)
         if not isinstance(function, ast.Attribute):
             return None
         if isinstance(self._scope.kind(function.value), Stream) and function.attr in RNG_METHODS:
-            return _of_rng(node, function.attr, text)
+            return _of_rng(node, function.attr, text, self._scope)
         module = self._module(function.value)
         if module is None and isinstance(self._scope.kind(function.value), Cells) and function.attr in ARRAY_METHODS:
             return _over_one_axis(text) if node.args or node.keywords else None
@@ -161,7 +163,7 @@ def _over_one_axis(text: str) -> str:
     return f"{text}(...) is over all elements of one array and takes nothing else. Write a loop for a part of it."
 
 
-def _of_rng(node: ast.Call, method: str, text: str) -> str | None:
+def _of_rng(node: ast.Call, method: str, text: str, scope: Scope) -> str | None:
     signature = inspect.signature(getattr(Rng, method))
     shown = f"{text}({', '.join(list(signature.parameters)[1:])})"
     try:
@@ -172,6 +174,11 @@ def _of_rng(node: ast.Call, method: str, text: str) -> str | None:
             "normal": "; write mean + deviation * rng.normal()",
         }.get(method, "")
         return f"{shown} is called with {error}{also}."
+    given = node.args[0] if node.args else None
+    if method == "choice" and given and isinstance(given, ast.Constant) | isinstance(scope.kind(given), Number):
+        return f"{ast.unparse(node)}: weights are a row of numbers. For a number below n write rng.integers(n)."
+    if method == "integers" and isinstance(given, ast.Constant) and type(given.value) is not int:
+        return f"{ast.unparse(node)}: n must be a whole number."
     if method == "uniform" and len(node.args) + len(node.keywords) == 1:
         return f"{ast.unparse(node)}: rng.uniform takes both bounds, rng.uniform(low, high), or none for 0 to 1."
     return None
@@ -192,7 +199,7 @@ def mixed_tuples(definition: ast.FunctionDef, lookup: Callable[[str], Any]) -> I
             sides = zip(node.ops, node.comparators, strict=True)
             chosen_from = [side for op, side in sides if isinstance(op, ast.In | ast.NotIn)]
         for each in chosen_from:
-            value = _tuple_at(each, lookup)
+            value = constant_tuple(each, lookup)
             types = [_type_of(part) for part in value]
             if len(set(types)) > 1:
                 alike = f", {_as_fractions(value)}" if {*types} == {int, float} else ""
@@ -203,7 +210,7 @@ def mixed_tuples(definition: ast.FunctionDef, lookup: Callable[[str], Any]) -> I
                 )
 
 
-def _tuple_at(node: ast.expr, lookup: Callable[[str], Any]) -> tuple[Any, ...]:
+def constant_tuple(node: ast.expr, lookup: Callable[[str], Any]) -> tuple[Any, ...]:
     """The tuple of constants that stands here, or nothing."""
     try:
         value = lookup(node.id) if isinstance(node, ast.Name) else ast.literal_eval(node)

@@ -16,6 +16,7 @@ from numba.extending import overload
 
 from shoal.vector.kernel import numbers
 from shoal.vector.kernel.faults import KernelFault, show
+from shoal.vector.kernel.stores import LARGEST_F32
 
 
 def type_name(dtype: np.dtype) -> str:
@@ -122,6 +123,16 @@ def modulo(x: Any, y: Any) -> Any:
     return numbers.PYTHON_OPERATORS["Mod"](x, y)
 
 
+def divide_whole(x: Any, y: Any) -> tuple[Any, Any]:
+    """`divmod(x, y)`."""
+    return floor_divide(x, y), modulo(x, y)
+
+
+@overload(divide_whole)
+def _divide_whole_compiled(x, y):
+    return lambda x, y: (floor_divide(x, y), modulo(x, y))
+
+
 def shift_left(x: Any, n: Any) -> Any:
     """`x << n`."""
     if not 0 <= n < 64:
@@ -152,6 +163,8 @@ def whole(x: Any) -> Any:
 
 def count(n: Any) -> Any:
     """The argument of `rng.integers`."""
+    if isinstance(n, float):
+        raise KernelFault(f"rng.integers({show(n)}): n must be a whole number; write int(...)")
     if not 1 <= n < 2**32:
         raise KernelFault(f"rng.integers({n}): n must be from 1 to 2**32 - 1")
     return n
@@ -159,6 +172,8 @@ def count(n: Any) -> Any:
 
 def weights(given: Any) -> Any:
     """The argument of `rng.choice`."""
+    if isinstance(given, int | float):
+        raise KernelFault(f"rng.choice({show(given)}) needs a row of weights; for a number below n: rng.integers(n)")
     parts = [float(weight) for weight in given]
     if not (min(parts) >= 0.0 and 0.0 < sum(parts) < math.inf):
         shown = ", ".join(map(show, parts))
@@ -277,6 +292,10 @@ def fit(old: Any, new: Any) -> Any:
     """`new`, if the type of `old` can hold it: no lost fraction, no whole number beyond a narrow type."""
     if isinstance(old, np.generic) and not isinstance(new, int | float | np.ndarray | np.generic):
         raise KernelFault(f"{new!r} is stored in an {type_name(old.dtype)}, which holds numbers")
+    if isinstance(old, np.bool_) and new not in (0, 1):
+        raise KernelFault(f"{show(new)} is stored in a b1, which holds True and False; write a comparison")
+    if isinstance(old, np.float32) and LARGEST_F32 < abs(new) < math.inf:
+        raise KernelFault(f"{show(new)} is stored in an f32, which ends at 3.4e38; declare it as f64")
     if not isinstance(old, np.integer):
         return new
     kind = np.iinfo(old.dtype)
@@ -296,6 +315,22 @@ def fit(old: Any, new: Any) -> Any:
 
 @overload(fit)
 def _fit_compiled(old, new):
+    if old == types.float32 and isinstance(new, types.Float):
+
+        def stop_at_infinity(old, new):
+            if LARGEST_F32 < abs(new) < math.inf:
+                raise KernelFault("store")
+            return new
+
+        return stop_at_infinity
+    if isinstance(old, types.Boolean) and isinstance(new, types.Number):
+
+        def stop_at_number(old, new):
+            if new != 0 and new != 1:
+                raise KernelFault("store")
+            return new
+
+        return stop_at_number
     if not isinstance(old, types.Integer):
         return lambda old, new: new
     bits, signed = old.bitwidth, old.signed  # type: ignore[attr-defined]

@@ -21,6 +21,7 @@ from shoal.jit import LEAN, inner
 from shoal.jit.cache import CachedModule
 from shoal.jit.digest import digest_of
 from shoal.jit.rng import Rng
+from shoal.vector.kernel import bits
 from shoal.vector.kernel.build import Build
 from shoal.vector.kernel.driver import Shape, book_of, driver_source, size_of
 from shoal.vector.kernel.faults import KernelFault
@@ -55,6 +56,13 @@ _TELLING = (
     "Untyped global",
     "has no attribute",
 )
+_IN_OTHER_WORDS = {
+    "returning of array": "a function cannot return an array here; hand the array in, and read or write it there",
+    "unify return type": "a function returns a number in one place and a tuple or an array in another",
+    "Cannot unify": "this is an array (or a record, or a tuple) on one way and something else on another; "
+    "it needs one kind",
+    "failed to unpack none": "a function never comes to its end",
+}
 BLOCK_BYTES = 32 * 1024  # of lanes and their observations in a block: about a first cache
 SMALL_BLOCK_BYTES = 12 * 1024  # where lanes are small records, which are still nearer when they are observed
 _DRIVER = "<driver of "
@@ -70,6 +78,7 @@ def load_uncompiled(kernel: Kernel, params: LaneParams, checked: bool) -> tuple[
     module = types.ModuleType(f"{kernel.name}_uncompiled")
     same = dict.fromkeys(("jit", "jit_apart", "jit_disjoint", "jit_cached", "unsigned"), _as_it_is)
     vars(module).update(_namespace(kernel, functions, _python_row), **same, flatten=np.ravel)
+    vars(module).update(bits.AS_PYTHON)
     text = driver_source(_shape(kernel, params, in_columns=False))
     exec(compile(text, f"{_DRIVER}{kernel.name}>", "exec"), vars(module))
     return module, functions.files
@@ -97,6 +106,7 @@ def load_compiled(
     namespace["lane"] = lane_maker(fields_of(kernel.state, kernel.state.names or ()))
     namespace["lane_params"] = lane_maker(fields_of(params.record.dtype, params.of_lanes))
     namespace |= {"unsigned": np.uint64, "flatten": flatten}
+    namespace |= {**bits.COMPILED, "ended_among": compile_wrap(bits.ended_among_compiled)}
     text = driver_source(_shape(kernel, params, in_columns)) + bound_text
     cached = CachedModule(kernel.name, text, namespace, {**LEAN, "pipeline_class": Disjoint}, signatures)
     if not cached.is_known():
@@ -192,7 +202,7 @@ def explain(error: BaseException, kernel: Kernel, files: set[str], moment: str =
     if isinstance(error, KernelFault):
         reason = error.sentence
     elif isinstance(error, numba.core.errors.NumbaError):
-        told = re.search(r"kernel: ([^\n]+)", str(error))
+        told = re.search(r"kernel: ([^\n]+)", _plain(str(error)))
         reason = told.group(1) if told else _short_reason(str(error))
         advice = "" if told else " Kernels are scalar Python: numbers, loops, arrays, math, plain functions."
     else:
@@ -246,11 +256,19 @@ def _name_spot(kernel: Kernel, path: str, line: int) -> str:
     return f"{kernel.name} ({path}:{line})"
 
 
+def _plain(text: str) -> str:
+    """A report of Numba's without its colours."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
 def _short_reason(text: str) -> str:
     """The sentence in Numba's report that says what is wrong, without its stack of typing phases."""
     if "NRT required" in text:
         return "allocates memory (a list, a comprehension, a new array), which a kernel cannot do"
-    plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
+    plain = _plain(text)
+    for words, sentence in _IN_OTHER_WORDS.items():
+        if words in plain:
+            return sentence
     lines = [line.strip() for line in plain.splitlines() if line.strip()]
     unknown = re.search(r"No implementation of function Function\(<[a-z-]+ (?:function )?'?([\w.]+)", plain)
     if unknown and unknown.group(1) in ("getitem", "setitem", "static_getitem", "static_setitem"):

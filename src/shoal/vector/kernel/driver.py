@@ -162,8 +162,11 @@ def run(action, now, checked, lo, hi, GUARD, STATE, BOOK, PARAMS, RANGES, low, h
             for i in range(first, last):
                 if ODD_REWARD:
                     return fault({NAN_REWARD}, i)
-        for i in range(first, last):
-            if done[unsigned(i)]:
+        for base in range(first, last, 64):
+            over = ended_among(done, base, last)
+            while over != 0:  # a bit per lane: most have not ended, and are not asked one by one
+                i = base + lowest_bit(over)
+                over = without_lowest(over)
                 count += 1
                 RETURN
                 episode[i].l = length[i]

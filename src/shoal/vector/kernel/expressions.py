@@ -130,8 +130,13 @@ class Expressions(ast.NodeTransformer):
         if array is not None:
             return ast.copy_location(call(*array), node)
         name = ast.unparse(node.func)
+        if name == "scratch":  # whose count Numba must see as a number
+            count = self._scope.interval(node.args[1])
+            node.args[1] = ast.copy_location(ast.Constant(count and count[0]), node.args[1])
+            return node
         is_number = self._scope.calls_builtin(node, "int", "float", "abs", "round")
         is_power = self._scope.calls_builtin(node, "pow")
+        is_pair = self._scope.calls_builtin(node, "divmod")
         is_extreme = not self._build.compiled and self._scope.calls_builtin(node, "min", "max")
         if isinstance(node.func, ast.Attribute):  # a method's name is not a number to widen
             tested = {"integers": "count", "choice": "weights"}.get(node.func.attr)
@@ -158,6 +163,8 @@ class Expressions(ast.NodeTransformer):
             return ast.copy_location(call(name, *node.args), node)
         if is_power and len(node.args) == 2:
             return ast.copy_location(call("Pow", *node.args), node)
+        if is_pair and len(node.args) == 2:
+            return ast.copy_location(call("divmod", *node.args), node)
         if isinstance(node.func, ast.Attribute) and self._is_module(node.func.value, np):
             return call("widen", node)  # np.float32(x) is a rounded float64 here, as everywhere
         return node

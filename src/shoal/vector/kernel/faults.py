@@ -11,6 +11,7 @@ import math
 KINDS = {
     "index": "an index runs outside its array",
     "loop": "a `while` loop has gone round {limit:,} times without an end",
+    "range": "a `for` loop would go round more than {limit:,} times",
     "assert": "an assertion failed",
     "divide": "a division by zero",
     "shift": "a shift by a negative number, or by 64 or more",
@@ -21,7 +22,7 @@ KINDS = {
     "weights": "rng.choice(weights) needs weights that are not negative, with a sum above 0",
 }
 ENDLESS = 2**24
-"""Turns of one `while` loop that no kernel needs."""
+"""Turns of one loop that no kernel needs."""
 
 
 class KernelFault(Exception):

@@ -7,6 +7,7 @@ outside in a branch that no test run has reached, and to prove that an index nev
 from __future__ import annotations
 
 import ast
+import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -209,8 +210,13 @@ class Scope:
         if isinstance(node, ast.Name):
             if node.id in self._ranges:
                 return self._ranges[node.id]
-            value = self._lookup(node.id)
-            return (int(value), int(value)) if isinstance(value, int | np.integer) else None
+            return _of_constant(self._lookup(node.id))
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id not in self.names:
+            owner = self._lookup(node.value.id)  # a class of constants, an enum, a module, a named tuple
+            is_fixed = isinstance(owner, type | types.ModuleType) or hasattr(type(owner), "_fields")
+            return _of_constant(getattr(owner, node.attr, None)) if is_fixed else None
+        if isinstance(node, ast.Attribute | ast.Subscript):
+            return _of_storage(self.kind(node))
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             inner = self.interval(node.operand)
             return (-inner[1], -inner[0]) if inner else None
@@ -258,6 +264,18 @@ class Scope:
             place is not None and -n <= place[0] and place[1] < n
             for place, n in zip(intervals, cells.shape, strict=False)
         )
+
+
+def _of_storage(kind: Kind) -> tuple[int, int] | None:
+    """What a number of a narrow type can be."""
+    dtype = kind.dtype if isinstance(kind, Number) else None
+    if dtype is None or dtype.kind not in "iu" or dtype.itemsize > 2:
+        return None
+    return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+
+
+def _of_constant(value: Any) -> tuple[int, int] | None:
+    return (int(value), int(value)) if isinstance(value, int | np.integer) else None
 
 
 def _assigned(definition: ast.FunctionDef) -> dict[str, int]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -16,7 +17,12 @@ from shoal.errors import nearest
 from shoal.vector.kernel.calls import call_mistakes, mixed_tuples
 from shoal.vector.kernel.flow import Finding, return_mistakes, unassigned
 from shoal.vector.kernel.kinds import RNG_METHODS, SIGNATURES, Cells, Fields, Kind, Number, Parts, Scope, Stream
+from shoal.vector.kernel.loops import loop_mistakes
+from shoal.vector.kernel.stores import root_of, store_mistakes
 
+_PATTERN = (
+    "this pattern cannot be used in a kernel. Match one number: `case 1 | 2:`, `case Move.UP:`, `case x if x > 3:`"
+)
 _REFUSED: dict[type[ast.AST], str] = {
     ast.Global: "`global` cannot be used in a kernel: lanes share nothing. Keep what changes in the state",
     ast.Nonlocal: "`nonlocal` cannot be used in a kernel: lanes share nothing. Keep what changes in the state",
@@ -45,6 +51,9 @@ _REFUSED: dict[type[ast.AST], str] = {
     ast.Starred: "`*` before a name cannot be used in a kernel. Name the parts",
     ast.NamedExpr: "`:=` cannot be used in a kernel. Assign in a line of its own",
     ast.MatMult: "`@` cannot be used in a kernel: it works with single numbers. Write the loops",
+    ast.MatchSequence: _PATTERN,
+    ast.MatchMapping: _PATTERN,
+    ast.MatchClass: _PATTERN,
 }
 _BUILTINS = {
     "abs", "all", "any", "bool", "divmod", "enumerate", "float", "int", "len", "max", "min", "pow",
@@ -64,21 +73,30 @@ def check_signature(name: str, definition: ast.FunctionDef) -> Finding | None:
     return None
 
 
-def check_function(name: str | None, definition: ast.FunctionDef, scope: Scope, lookup: Callable[[str], Any]) -> None:
+def check_function(
+    name: str | None,
+    definition: ast.FunctionDef,
+    scope: Scope,
+    lookup: Callable[[str], Any],
+    meant: Callable[[str], str],
+) -> None:
     """Raise `Mistake` for the first thing that is wrong with a function.
 
     Args:
         name: which of the author's functions it is ("step"), or None for a helper.
         scope: what is known inside it.
         lookup: the value of a global or closure variable by name; a `LookupError` if there is none.
+        meant: what a name that is not defined may be meant for, as a sentence, or nothing.
     """
     findings: list[Finding] = []
     findings += _refused(definition)
     findings += return_mistakes(name, definition)
-    findings += _unknown_names(definition, lookup)
+    findings += loop_mistakes(definition, scope)
+    findings += _unknown_names(definition, lookup, meant)
     findings += unassigned(definition, scope)
     findings += call_mistakes(definition, scope, lookup)
     findings += mixed_tuples(definition, lookup)
+    findings += store_mistakes(definition, scope, lookup)
     findings += _Uses(scope, name, lookup).findings(definition)
     if findings:
         raise Mistake(*min(findings, key=lambda finding: finding[0]))
@@ -97,14 +115,18 @@ def _refused(definition: ast.FunctionDef) -> Iterator[Finding]:
     harmless = _strings_that_only_tell(definition)
     if definition.args.kwonlyargs:
         yield line, "arguments after `*` cannot be used in a kernel's functions. Leave the `*` out."
+    for stars, many in (("*", definition.args.vararg), ("**", definition.args.kwarg)):
+        if many is not None:
+            yield line, f"`{stars}{many.arg}` cannot be used in a kernel's functions. Name every argument."
     for node in ast.walk(definition):
         line = getattr(node, "lineno", line)
         if node is not definition and type(node) in _REFUSED:
             yield line, _REFUSED[type(node)] + "."
         if isinstance(node, ast.Constant) and type(node.value) is int and node.value >= 2**64:
             yield line, f"{node.value} is beyond 64 bits."
-        if isinstance(node, ast.Constant) and isinstance(node.value, complex):
-            yield line, "complex numbers cannot be used in a kernel."
+        if isinstance(node, ast.Constant) and isinstance(node.value, complex | bytes):
+            what = "complex numbers" if isinstance(node.value, complex) else "bytes"
+            yield line, f"{what} cannot be used in a kernel."
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in harmless:
             yield line, f"the string {node.value!r} cannot be used in a kernel: it works with numbers."
         if isinstance(node, ast.Constant) and node.value is None and id(node) not in harmless:
@@ -116,15 +138,8 @@ def _refused(definition: ast.FunctionDef) -> Iterator[Finding]:
             yield line, f"`{ast.unparse(node)}` does nothing with what it computes. To assign, write =; to call, ()."
         if isinstance(node, ast.Is | ast.IsNot):
             yield line, "`is` compares objects, and a kernel has only numbers. Write == or !=."
-        if isinstance(node, ast.While) and _never_ends(node):
-            yield line, "this `while` loop never ends: nothing in it leaves it."
         if isinstance(node, ast.For) and not isinstance(node.target, ast.Name | ast.Tuple):
             yield line, "the variable of a `for` loop must be a plain name."
-
-
-def _never_ends(loop: ast.While) -> bool:
-    leaves = any(isinstance(node, ast.Break | ast.Return) for node in ast.walk(loop))
-    return isinstance(loop.test, ast.Constant) and bool(loop.test.value) and not leaves
 
 
 def _strings_that_only_tell(definition: ast.FunctionDef) -> set[int]:
@@ -147,7 +162,9 @@ def _strings_that_only_tell(definition: ast.FunctionDef) -> set[int]:
 # ---------------------------------------------------------------------- names
 
 
-def _unknown_names(definition: ast.FunctionDef, lookup: Callable[[str], Any]) -> Iterator[Finding]:
+def _unknown_names(
+    definition: ast.FunctionDef, lookup: Callable[[str], Any], meant: Callable[[str], str]
+) -> Iterator[Finding]:
     local = {argument.arg for argument in [*definition.args.args, *definition.args.kwonlyargs]}
     local |= {
         node.id for node in ast.walk(definition) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
@@ -161,8 +178,9 @@ def _unknown_names(definition: ast.FunctionDef, lookup: Callable[[str], Any]) ->
                 if node.id not in _BUILTINS and hasattr(builtins, node.id):
                     yield node.lineno, f"{node.id}() cannot be used in a kernel."
                 elif node.id not in _BUILTINS:
-                    meant = nearest(node.id, local)
-                    yield node.lineno, f"{node.id!r} is not defined." + (f" Did you mean {meant!r}?" if meant else "")
+                    like = nearest(node.id, local)
+                    hint = meant(node.id) or (f"Did you mean {like!r}?" if like else "")
+                    yield node.lineno, f"{node.id!r} is not defined. {hint}".rstrip()
 
 
 # ---------------------------------------------------------------------- records and arrays
@@ -195,8 +213,18 @@ class _Uses(ast.NodeVisitor):
     def visit_If(self, node: ast.If) -> None:
         self._visit_choice(node.test, [*node.body, *node.orelse])
 
+    def visit_While(self, node: ast.While) -> None:
+        self._refuse_array(node.test, "test")
+        self.generic_visit(node)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> None:
+        self.generic_visit(node)
+        for side in node.values:
+            self._refuse_array(side, "test")
+
     def _visit_choice(self, test: ast.expr, parts: Sequence[ast.AST]) -> None:
         self.visit(test)
+        self._refuse_array(test, "test")
         # `action[3] if p.keep else 0.0` is right where rows of three come with keep = False; what depends on the state
         # may happen at any time
         of_state = any(ast.unparse(node).startswith("s.") for node in ast.walk(test) if isinstance(node, ast.Attribute))
@@ -207,48 +235,20 @@ class _Uses(ast.NodeVisitor):
 
     def _check_written(self, node: ast.Attribute | ast.Subscript) -> None:
         """What no function may write to, or not this one."""
-        root = _root(node)
+        root = root_of(node)
         if not isinstance(node.ctx, ast.Store) or root is None:
             return
         if root == self._state:
             self._say(node, f"{self._name} changes {ast.unparse(node)}: only reset and step may change the state.")
-        elif root not in self._scope.names and isinstance(node, ast.Subscript):
+        elif root not in self._scope.names:
             try:
                 value = self._lookup(root)
             except LookupError:
                 return
-            if isinstance(value, np.ndarray):
+            if isinstance(value, type | types.ModuleType):
+                self._say(node, f"writes to {ast.unparse(node)}, which is a constant. Keep what changes in the state.")
+            elif isinstance(node, ast.Subscript) and isinstance(value, np.ndarray):
                 self._say(node, f"writes to {root}, an array of the module, which is a constant. Keep it in the state.")
-
-    def visit_Assign(self, node: ast.Assign) -> None:
-        self.generic_visit(node)
-        for target in node.targets:
-            for part, given in _pairs(target, node.value):
-                self._check_fit(part, given)
-            if not isinstance(target, ast.Attribute | ast.Subscript):
-                continue
-            kind, value = self._scope.kind(target), self._scope.kind(node.value)
-            if _reorders(target, node.value):
-                self._say(
-                    node, "copies an array onto itself in another order, which needs room of its own. Write a loop."
-                )
-            is_none = isinstance(node.value, ast.Constant) and node.value.value is None
-            if isinstance(kind, Number) and (is_none or isinstance(node.value, ast.Tuple) or isinstance(value, Cells)):
-                what = f"an array of shape {value.shape}" if isinstance(value, Cells) else ast.unparse(node.value)
-                self._say(node, f"{ast.unparse(target)} is a single number and cannot hold {what}.")
-
-    def _check_fit(self, target: ast.expr, value: ast.expr) -> None:
-        """A constant that the field cannot hold, in branches that no trial reaches too."""
-        kind = self._scope.kind(target) if isinstance(target, ast.Attribute) else None
-        dtype = kind.dtype if isinstance(kind, Number) else None
-        number = _constant(value)
-        if number is None or dtype is None or dtype.kind not in "iu" or dtype.itemsize == 8:
-            return
-        low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
-        if number != int(number) or not low <= number <= high:
-            self._say(
-                target, f"{ast.unparse(target)} cannot hold {number}: it is a whole number from {low:,} to {high:,}."
-            )
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> None:
         self.generic_visit(node)
@@ -338,37 +338,6 @@ class _Uses(ast.NodeVisitor):
                 node,
                 f"{ast.unparse(node)} is an array of shape {kind.shape}: kernels {what} single numbers. Write a loop.",
             )
-
-
-def _reorders(target: ast.expr, value: ast.expr) -> bool:
-    """`a[:] = a[::-1]`."""
-    if not (isinstance(target, ast.Subscript) and isinstance(value, ast.Subscript)):
-        return False
-    steps = [part.step for side in (target, value) for part in ast.walk(side.slice) if isinstance(part, ast.Slice)]
-    return any(step is not None for step in steps) and ast.unparse(target.value) == ast.unparse(value.value)
-
-
-def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
-    """What is written to what."""
-    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-        return list(zip(target.elts, value.elts, strict=True))
-    return [(target, value)]
-
-
-def _constant(node: ast.expr) -> int | float | None:
-    """The finite number that stands here, if it is one."""
-    sign, inner = (-1, node.operand) if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else (1, node)
-    value = inner.value if isinstance(inner, ast.Constant) else None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < float("inf"):
-        return None
-    return sign * value
-
-
-def _root(node: ast.expr) -> str | None:
-    """The name that `s.board[k].x` begins with."""
-    while isinstance(node, ast.Attribute | ast.Subscript):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else None
 
 
 def _first(kind: Kind) -> str:

@@ -185,6 +185,16 @@ def _modulo(x: Any, y: Any) -> Any:
     return x % y if y != 0 else 0
 
 
+def divide_whole(x: Any, y: Any) -> tuple[Any, Any]:
+    """`divmod(x, y)`."""
+    return _floor_divide(x, y), _modulo(x, y)
+
+
+@overload(divide_whole)
+def _divide_whole_compiled(x, y):
+    return lambda x, y: (x // y, x % y)
+
+
 def whole(x: Any) -> Any:
     """`int(x)`; the lowest int64 for what is none, as processors do."""
     if isinstance(x, float) and not LOWEST <= x < 2.0**63:

@@ -14,7 +14,7 @@ from numba.core.dispatcher import Dispatcher
 from shoal.errors import KernelError
 from shoal.vector.kernel.forms import has_parts, unpacking
 from shoal.vector.kernel.kernel import Kernel
-from shoal.vector.kernel.kinds import SIGNATURES, Kind, Number, Scope, argument_kinds
+from shoal.vector.kernel.kinds import SIGNATURES, Fields, Kind, Number, Scope, argument_kinds
 from shoal.vector.kernel.lint import Mistake, check_function, check_signature
 from shoal.vector.kernel.rewrite import clearing
 
@@ -87,8 +87,8 @@ class Reach:
             return names[name]
 
         try:
-            _check_calls(definition, names)
-            check_function(self.role(function), definition, scope, meaning)
+            self._check_calls(definition, names)
+            check_function(self.role(function), definition, scope, meaning, lambda name: self._meant(name, scope))
         except Mistake as mistake:
             raise KernelError(f"{where(function, mistake.line)}: {mistake.sentence}") from None
         return scope
@@ -114,6 +114,35 @@ class Reach:
     def _scope(self, function: Callable) -> Scope:
         definition, names = self.parse(function)
         return Scope(definition, self._arguments.get(function, {}), lambda name: names.get(name, MISSING))
+
+    def _meant(self, name: str, scope: Scope) -> str:
+        """What a name that is not defined may be meant for."""
+        if name == "self":
+            return (
+                "There is no object: `s` is the lane's state, and functions of the class are called as Class.name(s)."
+            )
+        for argument, kind in scope.names.items():
+            if isinstance(kind, Fields) and name in kind.members:
+                return f"Did you mean {argument}.{name}?"
+        if self._kernel is not None and hasattr(self._kernel, name) and not hasattr(Kernel, name):
+            return f"What belongs to the class is written with its name: {self._kernel.name}.{name}."
+        return ""
+
+    def _check_calls(self, definition: ast.FunctionDef, names: dict[str, Any]) -> None:
+        """`Mistake` for a helper that is called with too few or too many arguments, or for a result that it lacks."""
+        unused = {id(node.value) for node in ast.walk(definition) if isinstance(node, ast.Expr)}
+        for node in ast.walk(definition):
+            callee = called(node, names) if isinstance(node, ast.Call) else None
+            if callee is None or not isinstance(node, ast.Call) or any(isinstance(a, ast.Starred) for a in node.args):
+                continue
+            try:
+                inspect.signature(callee).bind(*node.args, **{str(k.arg): k.value for k in node.keywords})
+            except TypeError as error:
+                raise Mistake(
+                    node.lineno, f"{callee.__name__}{inspect.signature(callee)} cannot be called like this: {error}."
+                ) from None
+            if id(node) not in unused and not _gives_something(self.parse(callee)[0]):
+                raise Mistake(node.lineno, f"{callee.__name__}() returns nothing, and here its result is used.")
 
     # ------------------------------------------------------------------ from the author's functions to their helpers
 
@@ -202,18 +231,8 @@ def called(node: ast.Call, names: dict[str, Any]) -> Callable | None:
     return value if is_source else None
 
 
-def _check_calls(definition: ast.FunctionDef, names: dict[str, Any]) -> None:
-    """`Mistake` for a helper that is called with too few or too many arguments."""
-    for node in ast.walk(definition):
-        callee = called(node, names) if isinstance(node, ast.Call) else None
-        if callee is None or not isinstance(node, ast.Call) or any(isinstance(a, ast.Starred) for a in node.args):
-            continue
-        try:
-            inspect.signature(callee).bind(*node.args, **{str(k.arg): k.value for k in node.keywords})
-        except TypeError as error:
-            raise Mistake(
-                node.lineno, f"{callee.__name__}{inspect.signature(callee)} cannot be called like this: {error}."
-            ) from None
+def _gives_something(definition: ast.FunctionDef) -> bool:
+    return any(isinstance(node, ast.Return) and node.value is not None for node in ast.walk(definition))
 
 
 def _names_read(definition: ast.FunctionDef) -> set[str]:
@@ -223,10 +242,10 @@ def _names_read(definition: ast.FunctionDef) -> set[str]:
 def _definition(function: Callable) -> ast.FunctionDef:
     """The function's definition as a tree whose line numbers are those of its file."""
     if not isinstance(function, types.FunctionType):
-        code = getattr(getattr(function, "__wrapped__", None) or getattr(function, "fget", None), "__code__", None)
-        spot = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
-        kind = type(function).__name__
-        raise KernelError(f"{function!r}{spot} is a {kind}. Kernels are made of plain functions written with `def`.")
+        inner = getattr(function, "__wrapped__", None) or getattr(function, "fget", None)
+        name = where(inner) if isinstance(inner, types.FunctionType) else repr(function)
+        kind = type(function).__name__.strip("_")
+        raise KernelError(f"{name} is a {kind}. Kernels are made of plain functions written with `def`.")
     if hasattr(function, "__wrapped__"):
         raise KernelError(f"{where(function.__wrapped__)} has a decorator, which compiled code would leave out.")
     if function.__name__ == "<lambda>":

@@ -177,12 +177,28 @@ class Rewriter(Expressions):
 
     # ------------------------------------------------------------------ statements
 
-    def visit_For(self, node: ast.For) -> ast.AST:
+    def visit_For(self, node: ast.For) -> Any:
         counts = self._scope.calls_builtin(node.iter, "range")
+        may_last = counts and not self._is_short(node.iter)
         self.generic_visit(node)
         if not counts:
             node.body[:0] = _widened(node.target, node)
-        return node
+        return [*self._guard_range(node), node] if may_last else node
+
+    def _is_short(self, counted: ast.expr) -> bool:
+        """Whether a loop over `range(...)` is known to end soon."""
+        bounds = [self._scope.interval(argument) for argument in counted.args]  # type: ignore[attr-defined]
+        return all(bound is not None and max(map(abs, bound)) < ENDLESS // 2 for bound in bounds)
+
+    def _guard_range(self, node: ast.For) -> list[ast.stmt]:
+        """A loop over a range that may be endless, in effect, is not begun; its bounds are computed once."""
+        kept = [self._keep(argument, node) for argument in node.iter.args]  # type: ignore[attr-defined]
+        bounds: list[ast.expr] = [ast.Name(name, ast.Load()) for _, name in kept]
+        node.iter.args = bounds  # type: ignore[attr-defined]
+        start, stop, step = (
+            [ast.Constant(0), *bounds, ast.Constant(1)] if len(bounds) == 1 else [*bounds, ast.Constant(1)][:3]
+        )
+        return [*(statement for statement, _ in kept), self._fault_if(call("lasts", start, stop, step), "range", node)]
 
     def visit_While(self, node: ast.While) -> list[ast.stmt]:
         self.generic_visit(node)

@@ -87,6 +87,9 @@ class SourceSet:
         modules = {n: value for n in _names(definition) if is_namespace(value := lookup(function, n))}
         site = (function.__qualname__, function.__code__.co_firstlineno)
         definition.body[:0] = self._reach.preamble(function)
+        definition.args.defaults = [
+            ast.Constant(None) for _ in definition.args.defaults
+        ]  # computed when it was defined
         rewriter = Rewriter(self._build, scope, modules, site, self._reach.role(function) == "step")
         tree = ast.fix_missing_locations(ast.Module([rewriter.visit(definition)], []))
         exec(compile(tree, function.__code__.co_filename, "exec"), namespace)
