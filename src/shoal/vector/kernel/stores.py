@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from shoal.vector.kernel.calls import constant_tuple
 from shoal.vector.kernel.flow import Finding
 from shoal.vector.kernel.kinds import Cells, Number, Scope
-from shoal.vector.kernel.tuples import constant_tuple
 
 LARGEST_F32 = float(np.finfo(np.float32).max)
 
