@@ -6,6 +6,7 @@ import sys
 import pytest
 
 import shoal
+from shoal import registry
 from shoal.errors import ConfigError, UnknownName
 
 HEAVY = ("torch", "numba", "ray", "gymnasium", "numpy")
@@ -40,6 +41,14 @@ def test_unknown_names_propose_the_nearest():
         shoal.make("connect4", 2, opponent="depth4")
     with pytest.raises(ConfigError, match=r"no module 'nowhere\.at_all'"):
         shoal.make("nowhere.at_all:Env", 2)
+
+
+@pytest.mark.parametrize("world", registry.OURS)
+def test_every_world_refuses_an_unknown_option_in_the_same_words(world):
+    first = next(iter(vars(registry.find_world(world).options)["__dataclass_fields__"]), None)
+    remedy = r": it has none\." if first is None else rf"\. Did you mean '{first}'\? `shoal train {world} --help` lists all"
+    with pytest.raises(UnknownName, match=f"^No option '{first}z' of {world}{remedy}"):
+        shoal.make(world, 2, **{f"{first}z": 1})
 
 
 def test_unknown_verb_is_one_sentence():

@@ -115,7 +115,7 @@ def as_world(env: object) -> World:
         if env.startswith(UNNAMED):
             raise ConfigError(
                 f"This was started from Python with {env.removeprefix(UNNAMED)}, which has no name to import. Pass it "
-                "once more (shoal.train(env, resume=...)), or put it into a module and name it package.module:Name."
+                "again (shoal.train(env, resume=...)), or put it into a module and name it package.module:Name."
             )
         if env.startswith(ZOO):
             lab = "shoal.games.lab:LAB"

@@ -30,8 +30,8 @@ class BatchOptions:
     num_threads: int | Literal["auto"] | None = None
     """Threads that step the lanes; none leaves it to the world."""
     compiled: bool | Literal["auto"] | None = None
-    """Off runs a kernel as ordinary Python, for breakpoints; on compiles a gymnasium.Env as it is, auto only where that
-    is proven. None compiles kernels only."""
+    """Off runs a kernel as ordinary Python, for breakpoints; on compiles a gymnasium.Env as it is, auto does so
+    only where that is proven; none compiles kernels only."""
     checked: bool = False
     """Test every index, division and store of a kernel; a fault names line, lane, step and numbers."""
     lanes: Mapping[str, object] | None = None
@@ -84,11 +84,13 @@ class World(Generic[O]):
     benchmarks: Mapping[str, Command] = field(default_factory=dict)
     """Suites of `shoal bench`, likewise."""
     parallel: str | None = None
-    """`module:function` from options by name to one lane for several agents, a PettingZoo `ParallelEnv`."""
+    """`module:function` that takes options by name and returns one lane for several agents, a PettingZoo
+    `ParallelEnv`."""
     deal: Callable[[O, range, int], O] | None = None
     """`deal(options, lanes, total)`: the options of some of `total` lanes, where options differ from lane to lane."""
     path: str = ""
-    """`package.module:NAME`, where it can be found again if not by its name; filled in where it is named so."""
+    """`package.module:NAME`, where it is found again if its name does not tell; filled in when it was named that
+    way."""
     continuous: bool = False
     """Whether actions are numbers rather than choices, as far as that is known before there are lanes."""
     source: object = None
@@ -101,7 +103,7 @@ class World(Generic[O]):
 
 
 def split_options(options: Values) -> tuple[Values, Values]:
-    """Those of the batch, and those of the world."""
+    """(options of the batch, options of the world)."""
     names = {f.name for f in fields(BatchOptions)}
     return {k: v for k, v in options.items() if k in names}, {k: v for k, v in options.items() if k not in names}
 

@@ -15,22 +15,22 @@ class Wrappers:
     sticky_actions: float = 0.0
     """Chance that a lane repeats its previous action instead of taking the new one."""
     action_repeat: int = 1
-    """Steps for which an action is kept; their rewards are summed."""
+    """Steps for which each action is repeated; their rewards are summed."""
     time_limit: int = 0
     """Steps after which an episode is truncated; 0 leaves that to the world."""
     clip_reward: float = 0.0
-    """Limit rewards to plus and minus this; 0 leaves them as they are."""
+    """Clip rewards to between minus this and plus this; 0 leaves them as they are."""
     grey: bool = False
     """Turn colour images grey."""
     resize: int = 0
-    """Side in pixels to which images are made smaller or larger; 0 leaves them as they are."""
+    """Side in pixels to which images are scaled; 0 leaves them as they are."""
     frame_stack: int = 1
-    """Observations that are shown together, the newest last."""
+    """How many successive observations the agent sees together, the newest last."""
     time_aware: bool = False
     """Add the share of time_limit that has passed to observations."""
     atari: bool = False
     """What agents for Atari games are usually shown: grey, 84 x 84 pixels, four frames, and rewards limited to 1. ALE's
-    own batches show that already."""
+    own batches do that already."""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.sticky_actions < 1.0:

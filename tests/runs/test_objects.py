@@ -55,7 +55,7 @@ def test_objects_without_a_name_train_and_say_that_they_have_none(kind, tmp_path
     result = shoal.train(OBJECTS[kind], runs_dir=tmp_path, **QUICK)
     assert "has no name to import" in " ".join(capsys.readouterr().out.split())
     assert main(["eval", str(result.run)]) == 2  # and is not evaluated as something else
-    assert "which has no name to import. Pass it once more" in capsys.readouterr().err
+    assert "which has no name to import. Pass it again" in capsys.readouterr().err
     again = shoal.train(OBJECTS[kind], resume=result.run, total_steps=64, quiet=True)
     assert again.total_steps == 64
 

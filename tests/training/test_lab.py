@@ -124,7 +124,7 @@ def test_help_shows_presets_policies_and_every_kind_of_option(capsys):
 
 
 def test_options_that_nothing_takes_are_refused_before_a_folder_is_made(tmp_path):
-    with pytest.raises(ConfigError, match="cartpole adds nothing to training"):
+    with pytest.raises(ConfigError, match="cartpole has no training options of its own"):
         shoal.train("cartpole", runs_dir=tmp_path / "runs", quiet=True, extra={"gusts": 2})
     with pytest.raises(UnknownName, match=r"No setting .guts. of nudge\. Did you mean .gusts."):
         shoal.train("nudge", runs_dir=tmp_path / "runs", quiet=True, guts=2)

@@ -62,8 +62,8 @@ class PPOConfig:
     epochs: int = 10
     """Passes over a rollout."""
     minibatches: int | None = None
-    """Parts of a rollout, each of which makes one gradient step per epoch; none makes parts of 64 steps, at most 32 of
-    them, or 8 with memory."""
+    """Parts of a rollout, each of which makes one gradient step per epoch; if not given, parts have 64 steps, and
+    there are at most 32 of them, or 8 with memory."""
     lr: float = 3e-4
     """Learning rate of Adam."""
     lr_final: float | None = None
@@ -95,12 +95,13 @@ class PPOConfig:
     normalise_reward: bool = True
     """Divide rewards by the running standard deviation of the discounted return."""
     squash: bool = False
-    """Continuous actions through tanh onto the box, instead of clipping."""
+    """Map continuous actions onto the box by tanh instead of clipping them."""
     network: Annotated[str, NETWORK_FLAG] = "auto"
-    """What looks at observations. Of images: nature, impala, or small, for boards; auto chooses by their size, and mlp
+    """What reads observations. For images: nature, impala, or small (for boards); auto chooses by their size, and mlp
     flattens them. Or a network of your own, as package.module:Net (docs/networks.md)."""
     hidden: tuple[int, ...] = (64, 64)
-    """Widths of the hidden layers of the standard network; beside images, of those for other numbers."""
+    """Widths of the hidden layers of the standard network; where there are images, of the layers for the other
+    numbers."""
     activation: Activation = "tanh"
     """Activation of the standard network."""
     memory: Literal["none", "gru", "lstm"] = "none"
@@ -111,8 +112,7 @@ class PPOConfig:
     """Compute updates by hand-written, compiled code where there is some (standard networks on the CPU); off keeps to
     plain torch."""
     compile: bool = False
-    """Let torch.compile make machine code of networks that run through plain torch, e.g. convolutions; on a GPU with
-    CUDA graphs."""
+    """Use torch.compile for networks that run through plain torch, e.g. convolutions; on a GPU with CUDA graphs."""
 
     def __post_init__(self) -> None:
         _check(self, "be at least 1", "num_steps", "epochs", "minibatches", "memory_size")
@@ -177,7 +177,7 @@ class OffPolicyConfig:
     gamma: float = 0.99
     """Discount per step."""
     network: Annotated[str, NETWORK_FLAG] = "auto"
-    """What looks at observations. Of images: nature, impala, or small, for boards; auto chooses by their size, and mlp
+    """What reads observations. For images: nature, impala, or small (for boards); auto chooses by their size, and mlp
     flattens them. Or a network of your own, as package.module:Net (docs/networks.md)."""
     hidden: tuple[int, ...] = (256, 256)
     """Widths of the hidden layers, with ReLU."""
@@ -190,8 +190,7 @@ class OffPolicyConfig:
     fast: bool = True
     """Compute updates by hand-written, compiled code where there is some (on the CPU); off keeps to plain torch."""
     compile: bool = False
-    """Let torch.compile make machine code of networks that run through plain torch, e.g. convolutions; on a GPU with
-    CUDA graphs."""
+    """Use torch.compile for networks that run through plain torch, e.g. convolutions; on a GPU with CUDA graphs."""
 
     def __post_init__(self) -> None:
         _check(self, "be at least 1", "num_steps", "batch_size", "replay_capacity", "n_step")

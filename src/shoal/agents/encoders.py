@@ -214,7 +214,7 @@ class UserEncoder(Encoder):
         super().__init__()
         if not isinstance(network, nn.Module):
             what = f"the class {network.__name__}" if isinstance(network, type) else f"a {type(network).__name__}"
-            raise ConfigError(f"network must be an nn.Module that makes features of observations, not {what}.")
+            raise ConfigError(f"network must be an nn.Module that turns observations into features, not {what}.")
         self.network = network
         device = next((p.device for p in network.parameters()), torch.device("cpu"))
         zeros = map_tree(lambda leaf: torch.from_numpy(leaf).to(device), empty_batch(space, 2))

@@ -251,8 +251,8 @@ class FlattenObs(Encoder):
         self.size = gym.spaces.flatdim(space)
         if not self.size:
             raise ConfigError(
-                f"Observations of {space} hold no numbers, so there is nothing to look at. Give them one that stays "
-                "the same, e.g. Box(0, 1, (1,))."
+                f"Observations of {space} hold no numbers, so there is nothing to learn from. "
+                "Add one that stays the same, e.g. Box(0, 1, (1,))."
             )
         self.parts = [(path, part, image_of(part)) for path, part in leaf_spaces(space)]
 

@@ -115,7 +115,9 @@ class OffPolicyAgent(ABC):
     def learn_also_from(self, source: Source) -> None:
         """Remember more steps than the rollout's, e.g. those of the other player."""
         if self.frames is not None:
-            raise ConfigError("Only steps of the lanes themselves can be learned from with images or your own network.")
+            raise ConfigError(
+                "With images or a network of your own, only steps of the lanes themselves can be learned from."
+            )
         self.sources.append(source)
         self.windows.append(self._window())
         self.windows[-1].pending = self._saved_pending.pop(len(self.windows) - 1, None)
@@ -213,7 +215,7 @@ class OffPolicyAgent(ABC):
     def _reflect(self, rows: Tensor, mirror: Mirror) -> None:
         """Turn rows [N, width] into what a mirror shows."""
         if self.frames is not None:
-            raise ConfigError("Transitions cannot be mirrored with images or your own network. Leave mirror out.")
+            raise ConfigError("With images or a network of your own, transitions cannot be mirrored. Leave mirror out.")
         at, signs = self.columns, torch.from_numpy(mirror.obs)
         for seen in (at.obs, at.next_obs):
             if mirror.order is not None:

@@ -82,6 +82,7 @@ class PPO:
         self.reward_normaliser = RewardNormaliser(config.gamma) if config.normalise_reward else None
         self.behaviour: Behaviour | None = None
         self.share: Share | None = None
+        self._num_minibatches: dict[int, int] = {}
         self._fast = fast_ppo(self)
         if config.compile and self._fast is None:
             compile_network(self.network, self.device)
@@ -158,7 +159,6 @@ class PPO:
 
     def update(self, rollout: Rollout, progress: float = 0.0) -> dict[str, float]:
         """Learn from a rollout [T, B, ...]; `progress` in 0..1 drives the schedules. Returns what to log."""
-        self.config.check_batch(rollout.num_envs)
         rates = self.rates(progress)
         targets = self.targets(rollout)
         if self.fast is not None:
@@ -184,6 +184,13 @@ class PPO:
             scheduled(config.clip, config.clip_final, progress),
             scheduled(config.entropy, config.entropy_final, progress),
         )
+
+    def num_minibatches(self, num_envs: int) -> int:
+        """Into how many parts a rollout of `num_envs` lanes is cut: looked at once, and not in every update."""
+        if num_envs not in self._num_minibatches:
+            self.config.check_batch(num_envs)
+            self._num_minibatches[num_envs] = self.config.num_minibatches(num_envs)
+        return self._num_minibatches[num_envs]
 
     def targets(self, rollout: Rollout) -> Targets:
         """Advantages and value targets. A truncated lane bootstraps from its `final_obs`, a terminated one does not."""
@@ -259,7 +266,7 @@ class PPO:
         With memory, a minibatch is whole lanes, unrolled from the state in which the rollout found them.
         """
         T, B = rollout.num_steps, rollout.num_envs
-        minibatches = self.config.num_minibatches(B)
+        minibatches = self.num_minibatches(B)
         if not self.state_size:
             flat_obs = self._observe(_flat_rows(rollout.obs, T))
             for rows in torch.randperm(T * B, generator=self.generator).chunk(minibatches):

@@ -25,7 +25,7 @@ VERBS = {
     "tune": ("shoal.cli.tune", "search for the settings that learn best, with Optuna"),
     "play": ("shoal.cli.play", "watch a run's agent: a page or a video"),
     "tournament": ("shoal.cli.tournament", "let runs and bots of a world for two play a round robin, with ratings"),
-    "exploit": ("shoal.cli.exploit", "train somebody new against a frozen player and say how beatable it is"),
+    "exploit": ("shoal.cli.exploit", "train a new agent against a frozen player and say how beatable that player is"),
     "report": ("shoal.cli.report", "write a run's report.html"),
     "export": ("shoal.cli.export", "write a run's policy as a file for other programs: ONNX, torch, C, NumPy"),
     "rllib": ("shoal.cli.rllib", "train with RLlib's PPO on Shoal's lanes"),

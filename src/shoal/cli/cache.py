@@ -12,8 +12,8 @@ from shoal.options import Flag
 class CacheArgs:
     """Show the folder of compiled code, or clear it. What is needed again is compiled again.
 
-    The folder is `SHOAL_CACHE_DIR`, or `shoal` in the user's cache. What was not used for longest is removed when it
-    grows beyond `SHOAL_CACHE_MB` megabytes (1,000 unless set).
+    The folder is `SHOAL_CACHE_DIR`, or `shoal` in the user's cache. When it grows beyond `SHOAL_CACHE_MB`
+    megabytes (1,000 unless set), what has gone unused for longest is removed.
     """
 
     what: Annotated[Literal["show", "clear"], Flag("clear", positional=True)] = "show"

@@ -24,13 +24,14 @@ class CompareCommand:
     paths: Annotated[tuple[str, ...], Flag("A B", positional=True)]
     """Two or more experiments, run folders, or folders of other libraries."""
     metric: Annotated[str | None, Flag("NAME")] = None
-    """What is compared, as metrics.jsonl names it; the evaluation if all have one, else the return of training."""
+    """What to compare, by its name in metrics.jsonl; by default the evaluation if all have one, else the training
+    return."""
     out: Annotated[str | None, Flag("FILE")] = None
     """Where the page is written, instead of compare__A__B.html."""
     until_sure: bool = False
     """Train more seeds of two experiments in turn until one is better, they are equal, or the budget runs out."""
     max_seeds: int = 32
-    """Seeds of each, at most."""
+    """At most this many seeds of each."""
     margin: float | None = None
     """Differences smaller than this count as equal."""
     processes: int | None = None

@@ -20,9 +20,9 @@ class EnvsArgs:
     """
 
     text: Annotated[str | None, Flag("TEXT", positional=True)] = None
-    """Only those whose name or origin has this in it, e.g. mujoco, box2d, ale or minigrid."""
+    """Only those whose name or origin contains this, e.g. mujoco, box2d, ale or minigrid."""
     all: bool = False
-    """Gymnasium's environments too, in their newest versions."""
+    """List Gymnasium's environments too, each in its newest version."""
 
 
 def main(argv: list[str]) -> int:

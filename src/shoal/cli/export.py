@@ -19,7 +19,7 @@ class ExportCommand:
     """onnx (for ONNX runtimes), torch (a torch.export program), c (one C header without dependencies), or numpy (plain
     arrays, with a short reader beside them that needs NumPy alone)."""
     out: Annotated[str | None, Flag("FILE")] = None
-    """The file; policy.onnx, .pt2, .h or .safetensors in the run folder if it is left out."""
+    """The file to write; by default policy.onnx, .pt2, .h or .safetensors in the run folder."""
     checkpoint: str = "latest"
     """latest, best, or step_N."""
     trust: bool = False

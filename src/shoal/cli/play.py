@@ -94,7 +94,7 @@ def _policies(world: World) -> str:
     known["random"] = "any action that is allowed"
     width = max(map(len, known))
     lines = [f"  {name:<{width}}  {about}" for name, about in known.items()]
-    return "\n".join([f"policies (--policy NAME; {lab.default_policy} if nobody is named):", *lines])
+    return "\n".join([f"policies (--policy NAME; {lab.default_policy} if none is named):", *lines])
 
 
 def _open_drawing(command: PlayCommand, env: Values) -> Player:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PortArgs:
-    """Compile a gymnasium.Env as it is and prove it equal; say what becomes of it, or what stands in the way."""
+    """Compile a gymnasium.Env as it is and prove it equal; say what came of it, or what stands in the way."""
 
     env: Annotated[str, Flag("ENV", positional=True)]
     """A Gymnasium id ("CartPole-v1") or "package.module:Class"."""

@@ -25,13 +25,13 @@ class RllibCommand:
     mode: Literal["auto", "vec", "packed_vec", "columnar"] = "auto"
     """How RLlib sees the environments: each by itself, all as one, or through Shoal's own env runner."""
     num_envs: int = 64
-    """Environments of each env runner."""
+    """Environments per env runner."""
     iterations: int = 10
     """Iterations to train."""
     train_batch_size: int = 8192
-    """Environment samples of one iteration."""
+    """Environment samples per iteration."""
     minibatch_size: int | None = None
-    """Environment samples of one gradient step of each learner; none takes 1,024, or all there are."""
+    """Environment samples per gradient step of each learner; if not given, 1,024, or all there are."""
     epochs: int = 4
     """Passes over the samples of an iteration."""
     lr: float = 3e-4
@@ -41,17 +41,17 @@ class RllibCommand:
     num_learners: int = 0
     """Remote learners; 0 learns in this process."""
     num_gpus_per_learner: float = 0
-    """GPUs of each learner, e.g. 1 or 0.5; 0 learns on the CPU. Env runners stay on the CPU."""
+    """GPUs per learner, e.g. 1 or 0.5; 0 learns on the CPU. Env runners stay on the CPU."""
     seed: int = 0
     """Everything random follows from this."""
     eval_every: int = 0
     """Iterations between evaluations; 0 never evaluates."""
     eval_episodes: int = 20
-    """Episodes of one evaluation."""
+    """Episodes per evaluation."""
     checkpoint: Annotated[Path | None, Flag("DIR")] = None
     """Where to save RLlib's checkpoint at the end."""
     restore: Annotated[Path | None, Flag("DIR")] = None
-    """A checkpoint to begin with; it may be of another mode or number of environments."""
+    """A checkpoint to start from; its mode and number of environments may differ."""
     ray_address: Annotated[str | None, Flag("HOST:PORT")] = None
     """A running Ray cluster; none starts Ray on this machine."""
     out: Annotated[Path | None, Flag("FILE")] = None

@@ -27,7 +27,7 @@ class TournamentCommand:
     world: str | None = None
     """The world in which they meet; if none is named, that of a run among them, or the first that knows them all."""
     games: int = 200
-    """Games of every pair; both sides begin equally often."""
+    """Games per pair; each side begins equally often."""
     seed: int = 0
     """Which games are played."""
     out: Annotated[str, Flag("FILE")] = "tournament.html"

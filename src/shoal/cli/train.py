@@ -46,7 +46,7 @@ class TrainCommand:
     config: Annotated[str | None, Flag("FILE")] = None
     """Settings from a JSON or TOML file, e.g. config.json of another run."""
     seeds: Annotated[int | str | None, Flag("N|LIST")] = None
-    """Train a run for each of several seeds, as one experiment: 8 is 0 to 7, or a list such as 3,5,9."""
+    """Train one run per seed, as one experiment: 8 means the seeds 0 to 7; or a list such as 3,5,9."""
     processes: int | None = None
     """Runs of an experiment to train at once; by default as many as there are processors."""
     resume: Annotated[str | None, Flag("RUN")] = None

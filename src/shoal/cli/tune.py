@@ -17,7 +17,7 @@ PROG = "shoal tune"
 class TuneCommand:
     """Search for settings with Optuna: poor trials are ended early, promising ones get several seeds.
 
-    Every flag of `shoal train` holds for all trials. Ends with best.json for `shoal train --config`, and a page.
+    Every flag of `shoal train` applies to all trials. Ends with best.json for `shoal train --config`, and a page.
     """
 
     world: Annotated[str | None, Flag("WORLD", positional=True)] = None
@@ -32,7 +32,7 @@ class TuneCommand:
     trials: int | None = None
     """At most this many trials."""
     seeds: int = 3
-    """Runs of a promising trial."""
+    """Runs that a promising trial gets, each with a seed of its own."""
     run_time: Annotated[str | None, Flag("TIME")] = None
     """Compare trials at equal training time instead of equal steps: what each reaches in 60s."""
     processes: int | None = None
@@ -44,7 +44,7 @@ class TuneCommand:
     config: Annotated[str | None, Flag("FILE")] = None
     """Settings from a JSON or TOML file, e.g. config.json of another run."""
     resume: Annotated[str | None, Flag("DIR")] = None
-    """Continue a search; --budget then covers all of it, what is done included."""
+    """Continue a search; --budget then covers all of it, including what is already done."""
     trust: bool = False
     """Continue somebody else's search although it names code to import; see docs/security.md."""
     runs_dir: Annotated[str, Flag("DIR", aliases=("--save-dir",))] = "runs"
@@ -67,7 +67,7 @@ def main(argv: list[str]) -> int:
     if command.resume is not None:
         if settings or command.tune or command.world is not None:
             raise ConfigError(
-                f"{command.resume} continues as it was. Give nothing with --resume except a larger --budget."
+                f"{command.resume} continues as it was. With --resume, give nothing but a larger --budget."
             )
         budget = None if seconds is None else Budget(seconds, command.trials)
         result = resume_search(command.resume, budget, keeping)

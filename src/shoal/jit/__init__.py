@@ -6,7 +6,7 @@
     entries   functions that Python calls, and those that only they call
     rng       one random generator per lane
     splitmix  random numbers of compiled code that passes its state along
-    maths     sine and cosine as plain arithmetic
+    maths     sine, cosine and small powers as plain arithmetic
     simd      blocks of matrix products in vector registers, fast exp, log and tanh
 
 Functions that only compiled code calls are decorated with `inner` (or any `numba.njit` without `cache=True`), those

@@ -1,4 +1,4 @@
-"""Sine and cosine together, and angles within a turn, as plain arithmetic: a kernel's hot line in many worlds.
+"""Sine and cosine together, angles within a turn and small powers as plain arithmetic: a kernel's hot lines.
 
 A call into the C library costs more than all the rest of a small kernel. The polynomials are those of the minimax
 approximations on [-pi/4, pi/4] published with fdlibm (Sun Microsystems 1993); with the three-part reduction below the
@@ -40,6 +40,21 @@ def modulo_turn(x):
     rest = (size - turns * _TURN_HIGH) - turns * _TURN_LOW  # exact: both products are, and so is what is left
     rest = rest + _TURN if rest < 0.0 else rest  # the quotient was rounded up
     return _TURN - rest if (x < 0.0) & (rest > 0.0) else rest
+
+
+def square(x):
+    """`x ** 2`."""
+    return x * x
+
+
+def cube(x):
+    """`x ** 3`."""
+    return x * x * x
+
+
+def as_float(x):
+    """`float(x)`, of truth values too, which Numba's `float` does not take."""
+    return x * 1.0
 
 
 def _polynomials(r):

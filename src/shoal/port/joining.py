@@ -170,26 +170,9 @@ def join(a: Layout, b: Layout) -> Layout:
             if not any(same(option, known) for known in options):
                 options.append(option)
         return FamL(tuple(options))
-    for family, other in ((a, b), (b, a)):
-        known = family.options if isinstance(family, FamL) else (family.value,) if isinstance(family, ConstL) else ()
-        if isinstance(other, NumL | EitherL) and known and all(map(is_number, known)):
-            return join_all([other, *[NumL(kind_of(x)) for x in known]])
-        if isinstance(other, SeqL) and known and all(isinstance(x, tuple | list) for x in known):
-            return join_all([other, *map(layout_of_const, known)])
-    for constant, other in ((a, b), (b, a)):
-        if not isinstance(constant, ConstL):
-            continue
-        if isinstance(constant.value, dict) and isinstance(other, DictL):
-            return join(DictL(tuple((k, layout_of_const(v)) for k, v in constant.value.items())), other)
-        if isinstance(constant.value, collections.deque):
-            kept = layout_of_const(list(constant.value))
-            most = constant.value.maxlen
-            return join(ListL(None, most or 1, drops=most is not None), join(kept, other))
-        if isinstance(constant.value, set | frozenset):
-            return join(set_layout(constant.value, layout_of_const), other)
-        wider = layout_of_const(constant.value)
-        if not isinstance(wider, ConstL):
-            return join(wider, other)
+    stored = _join_constant(a, b)
+    if stored is not None:
+        return stored
     if isinstance(a, SeqL) and isinstance(b, SeqL) and len(a.items) == len(b.items):
         return SeqL(tuple(map(join, a.items, b.items)), a.is_list, a.named if a.named is b.named else None)
     if isinstance(a, ArrL) and isinstance(b, ArrL) and a.shape == b.shape:
@@ -243,6 +226,31 @@ def in_memory(layout: Layout) -> Layout:
 def join_all(layouts: Iterable[Layout]) -> Layout:
     """A layout that can hold what any of them holds."""
     return functools.reduce(join, layouts)
+
+
+def _join_constant(a: Layout, b: Layout) -> Layout | None:
+    """The join of constants of the program with something stored; None where neither is a constant of that form."""
+    for family, other in ((a, b), (b, a)):
+        known = family.options if isinstance(family, FamL) else (family.value,) if isinstance(family, ConstL) else ()
+        if isinstance(other, NumL | EitherL) and known and all(map(is_number, known)):
+            return join_all([other, *[NumL(kind_of(x)) for x in known]])
+        if isinstance(other, SeqL) and known and all(isinstance(x, tuple | list) for x in known):
+            return join_all([other, *map(layout_of_const, known)])
+    for constant, other in ((a, b), (b, a)):
+        if not isinstance(constant, ConstL):
+            continue
+        if isinstance(constant.value, dict) and isinstance(other, DictL):
+            return join(DictL(tuple((k, layout_of_const(v)) for k, v in constant.value.items())), other)
+        if isinstance(constant.value, collections.deque):
+            kept = layout_of_const(list(constant.value))
+            most = constant.value.maxlen
+            return join(ListL(None, most or 1, drops=most is not None), join(kept, other))
+        if isinstance(constant.value, set | frozenset):
+            return join(set_layout(constant.value, layout_of_const), other)
+        wider = layout_of_const(constant.value)
+        if not isinstance(wider, ConstL):
+            return join(wider, other)
+    return None
 
 
 def _join_either(a: EitherL | NumL, b: EitherL | NumL) -> EitherL:

@@ -93,15 +93,15 @@ def carry_out(
         run.listeners += [display] if service is None else [display, Tracker(service, run)]
         if plan.world.reference.startswith(UNNAMED):
             display.say(
-                f"{plan.world.name} has no name to import, so this run can be resumed from Python alone, with "
+                f"{plan.world.name} has no name to import, so this run can only be resumed from Python, with "
                 "shoal.train(env, resume=...). Put it into a module, and every verb of the command line works."
             )
         if isinstance(plan.config.env, EnvironmentOptions) and plan.config.env.num_workers == AUTO:
             display.say(f"The lanes have {getattr(batch, 'num_workers', 1)} worker processes.")
         if plan.network is not None:
             display.say(
-                f"The network {type(plan.network).__name__} was made in Python, so this run can be resumed with "
-                "shoal.train(resume=..., network=...) alone. Name its class, network='package.module:Net', and every "
+                f"The network {type(plan.network).__name__} was made in Python, so this run can only be resumed with "
+                "shoal.train(resume=..., network=...). Name its class, network='package.module:Net', and every "
                 "verb of the command line works."
             )
         return _train(_make_loop(batch, agent, plan.config, run, own_hooks), plan, run, checkpoint, display)
@@ -208,7 +208,9 @@ def _run_loop(loop: Loop, evaluator: Evaluator, run: Run, display: Display) -> s
         display.close()
         saved = run.checkpoints.steps()
         if saved:
-            display.say(f"The last checkpoint is of step {saved[-1]:,}. Continue with: shoal train --resume {run.path}")
+            display.say(
+                f"The last checkpoint is from step {saved[-1]:,}. Continue with: shoal train --resume {run.path}"
+            )
         else:
             display.say(f"There is no checkpoint in {run.path} yet, so this run cannot be resumed.")
         raise

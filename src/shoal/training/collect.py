@@ -66,6 +66,6 @@ def _check_array(array: np.ndarray, name: str) -> None:
         t, lane = int(bad[0][0]), int(bad[0][1])
         value = array[t, lane][tuple(bad[0][2:])]
         raise LaneFault(
-            f"The {name} of lane {lane} is {value} in step {t} of this rollout. Correct the environment.",
+            f"The {name} of lane {lane} is {value} in step {t} of this rollout. Fix the environment.",
             lane,
         )

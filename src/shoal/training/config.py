@@ -40,7 +40,8 @@ class TrainConfig(Generic[O, T]):
     seed: int = 0
     """Everything random in the run follows from this."""
     init: Annotated[str | None, Flag("RUN")] = None
-    """Begin with the networks of another run of such an agent, or of one of its checkpoints: RUN/checkpoints/step_N."""
+    """Start from the networks of another run with the same kind of agent, or of one of its checkpoints:
+    RUN/checkpoints/step_N."""
     device: str = "cpu"
     """Where the networks live, e.g. cpu or cuda."""
     checkpoint_every: int | Duration = 100_000
@@ -50,28 +51,29 @@ class TrainConfig(Generic[O, T]):
     eval_every: int = 0
     """Environment steps between evaluations; 0 evaluates at the end only."""
     eval_episodes: int = 20
-    """Episodes of one evaluation."""
+    """Episodes per evaluation."""
     eval_max_steps: int | None = None
     """Steps after which an episode of an evaluation is cut and counts as it is; none takes 10,000, or the
     environment's own time limit if that is longer."""
     shape: tuple[str, ...] = ()
-    """Infos of the world that are added to the reward, with their weights, e.g. touch=0.5, or touch=0.5..0 from the
+    """Infos of the world to add to the reward, each with its weight, e.g. touch=0.5, or touch=0.5..0 to fade from the
     first step to the last."""
     shape_potential: bool = False
-    """Take them as potentials, whose differences are added: the best policies then stay the best ones."""
+    """Treat them as potentials and add their differences, which leaves the best policies the best."""
     phases: Annotated[tuple[dict[str, object], ...], Flag(hidden=True)] = ()
     """A curriculum, as tables of a config file: see `shoal.training.phases`."""
     runners: int = 0
     """Processes on a Ray cluster that share the environments and collect for this one; 0 collects here."""
     staleness: int = 0
-    """Updates that the weights of a runner may lag behind; 0 waits for it, and gives the numbers of one process."""
+    """How many updates the weights of a runner may lag behind; with 0 it is waited for, and the numbers are those of
+    one process."""
     ray_address: Annotated[str | None, Flag("HOST:PORT")] = None
     """A running Ray cluster, or auto; none starts Ray on this machine."""
     num_threads: int | Literal["auto"] | None = None
     """Threads that step the lanes; none leaves it to the world."""
     compiled: bool | Literal["auto"] | None = None
-    """Off runs a kernel as ordinary Python, for breakpoints; on compiles a gymnasium.Env as it is, auto only where that
-    is proven. None compiles kernels only."""
+    """Off runs a kernel as ordinary Python, for breakpoints; on compiles a gymnasium.Env as it is, auto does so
+    only where that is proven; none compiles kernels only."""
     env: Annotated[O, Flag(hidden=True)] = field(default_factory=NoOptions)  # type: ignore[assignment]
     """Options of the world."""
     wrappers: Annotated[Wrappers, Flag(hidden=True)] = field(default_factory=Wrappers)

@@ -190,7 +190,9 @@ def _check_names(lengths: Mapping[str, int], openings: Mapping[str, bytes]) -> N
     """`RunError` unless the files to be continued are those that a run has, in their order."""
     *names, last = lengths or {"nothing": 0}
     if names != [*openings][:-1] or not re.fullmatch(r"events\.out\.tfevents\.\d+\.shoal", last):
-        raise RunError(f"meta.json of the checkpoint names other log files than a run has: {shortened([*lengths])}.")
+        raise RunError(
+            f"meta.json of the checkpoint names log files that a run does not have: {shortened([*lengths])}."
+        )
 
 
 NUMBERS_OF_EVALUATION = ("mean", "low", "high", "episodes")

@@ -96,7 +96,9 @@ def _sized(what: str) -> Iterator[None]:
         if not isinstance(error, MemoryError | OverflowError) and not _BEYOND_MEMORY.search(str(error)):
             raise
         reason = str(error).partition("\n")[0].removesuffix(".")
-        raise ConfigError(f"The {what} of these settings do not fit into memory: {reason}. Lower sizes.") from error
+        raise ConfigError(
+            f"The {what} of these settings do not fit into memory: {reason}. Choose smaller sizes."
+        ) from error
 
 
 def make_network(world: World, config: TrainConfig, batch: Batch) -> nn.Module | None:

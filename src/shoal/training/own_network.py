@@ -51,7 +51,7 @@ def load_network(name: str, spaces: tuple[gym.Space, gym.Space], seed: int) -> n
     if name.startswith(UNNAMED):
         raise ConfigError(
             f"This run was trained with a {name.removeprefix(UNNAMED)} that was made in Python and has no name to "
-            "import. Pass it once more, shoal.train(resume=..., network=...), or name its class in new runs: "
+            "import. Pass it again, shoal.train(resume=..., network=...), or name its class in new runs: "
             "--algo.network package.module:Net."
         )
     build = load(name)
@@ -77,7 +77,7 @@ def check_network(network: nn.Module, spaces: tuple[gym.Space, gym.Space], num_p
             answer: Any = network.eval()(obs, state if size else None)
     except Exception as error:  # somebody else's code, which may fail in any way
         raise ConfigError(
-            f"The network {name} failed when it was asked as network(obs, state): {type(error).__name__}: {error}. "
+            f"The network {name} failed when it was called as network(obs, state): {type(error).__name__}: {error}. "
             f"{_PROTOCOL}"
         ) from error
     finally:

@@ -75,10 +75,12 @@ class Book:
 class Run:
     """A run folder open for writing. The loop calls `log`, `episodes` and `checkpoint`, hooks call `say`."""
 
-    def __init__(self, path: Path, resumed: Checkpoint | None = None) -> None:
-        """Open the folder that `create_run` made, or continue it from `resumed`. Use those functions."""
-        self.path = path
-        self.config: dict[str, Any] = read_table(path / "config.json")
+    def __init__(self, path: Path, config: Mapping[str, Any], resumed: Checkpoint | None = None) -> None:
+        """Open the folder that `create_run` made, or continue it from `resumed`. Use those functions.
+
+        `config` is what its config.json holds.
+        """
+        self.path, self.config = path, dict(config)
         self.checkpoints = Checkpoints(path / "checkpoints", keep=self.config.get("keep", KEEP))
         self.listeners: list[Listener] = []
         self.last_row: Row = {}
@@ -183,7 +185,7 @@ def create_run(
         replace_file(path / "command.txt", command + "\n")
         replace_file(path / HEADLINES, json.dumps([asdict(headline) for headline in headlines]) + "\n")
         replace_file(path / "system.json", json.dumps(describe_system(), indent=2) + "\n")
-    return Run(path)
+    return Run(path, config)
 
 
 def resume_run(path: str | Path, *, only_numbers: bool = False, trust: bool = False) -> tuple[Run, Checkpoint]:
@@ -197,7 +199,7 @@ def resume_run(path: str | Path, *, only_numbers: bool = False, trust: bool = Fa
     checkpoint = replace(checkpoint, arrays=checkpoint.arrays | environments)
     if "run" not in checkpoint.meta:
         raise RunError(f"{checkpoint.path / META} was not saved by a training run, so there is nothing to resume.")
-    return Run(path, checkpoint), checkpoint
+    return Run(path, read_table(path / "config.json"), checkpoint), checkpoint
 
 
 def find_run(path: str | Path) -> Path:

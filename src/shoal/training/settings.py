@@ -117,7 +117,7 @@ def config_from(values: Mapping[str, Any], world: World | None = None, source: s
     extra, of_lab = values.pop("extra", {}), lab_of(world).options
     with naming(source):
         if extra and of_lab is NoOptions:
-            raise ConfigError(f"{world.name} adds nothing to training that could take {', '.join(sorted(extra))}.")
+            raise ConfigError(f"{world.name} has no training options of its own. Leave {', '.join(sorted(extra))} out.")
         parts = {
             "algo": build(find_algo(table.pop("name", "ppo")).config_class(), table, where, help_, "algo."),
             "env": build(world.options, values.pop("env", {}), where, help_),

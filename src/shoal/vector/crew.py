@@ -12,6 +12,7 @@ from shoal.platform import num_cores
 
 WORTH_SPLITTING_S = 100e-6  # waking a thread costs about 20 µs; below this a second one cannot gain
 TRIAL_EVERY = 256  # calls between two looks at the way not taken
+SETTLED = 64  # calls after which a step that takes a tenth of what is worth splitting is not measured any more
 
 
 class Crew:
@@ -25,6 +26,8 @@ class Crew:
                 f"num_threads={num_threads!r} is not a number of threads. Pass an int of at least 1, or 'auto'."
             )
         self.size = min(wanted, num_envs)
+        self.alone = self.size == 1
+        """Whether one thread steps all lanes, and nobody need ask any more."""
         edges = [num_envs * k // self.size for k in range(self.size + 1)]
         self._chunks = list(itertools.pairwise(edges))
         self._pool: ThreadPoolExecutor | None = None
@@ -36,7 +39,7 @@ class Crew:
 
         All actions are checked before the first chunk runs, so that a refused action moves nothing.
         """
-        together = self.size > 1 and (not self._measures or self._choose())
+        together = not self.alone and (not self._measures or self._choose())
         start = time.perf_counter()
         if not together:
             result = run(0, 0, self._chunks[-1][1], False)
@@ -44,7 +47,7 @@ class Crew:
             result = check()
             if result >= 0:
                 result = self._run_chunks(run)
-        if self._measures and self.size > 1:
+        if self._measures and not self.alone:
             self._note(together, time.perf_counter() - start)
         return result
 
@@ -75,3 +78,4 @@ class Crew:
     def _note(self, together: bool, seconds: float) -> None:
         old = self._seconds[together]
         self._seconds[together] = seconds if old == 0.0 else 0.8 * old + 0.2 * min(seconds, 4 * old)
+        self.alone = self._calls == SETTLED and 10 * self._seconds[False] < WORTH_SPLITTING_S

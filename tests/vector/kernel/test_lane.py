@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from shoal.vector.kernel import KernelBatch, b1, f64, i32, record
-from shoal.vector.kernel.lane import Columns, moved, table_of
+from shoal.vector.kernel.lane import Columns
+from shoal.vector.kernel.outputs import moved, table_of
 from shoal.worlds.classic.lanes.cartpole import CartPole
 from tests.vector.kernel.kernels import Mixed
 

@@ -24,7 +24,7 @@ BROKEN = {
     "NoSeed": r"unexpected keyword argument 'seed' \(Environments have reset",
     "NoSpaces": "NoSpaces has no observation_space. Set it",
     "NeedsSize": "NeedsSize needs 'size'. Pass it as an argument of the environment: --env-kwargs",
-    "NothingToSee": "hold no numbers, so there is nothing to look at",
+    "NothingToSee": "hold no numbers, so there is nothing to learn from",
     "InfoList": "the info is a list, not a dict",
     "HugeReward": "the reward is too large for a float",
     "TwoRewards": r"the reward is array\(\[1., 1.\]\), not a number",

@@ -161,7 +161,7 @@ class FastPPO:
         """As `PPO._learn`."""
         config, sums, count = self.agent.config, defaultdict[str, float](float), 0
         rows = self._rows(flat_obs, targets)
-        size = len(rows.features) // config.num_minibatches(num_envs)
+        size = len(rows.features) // self.agent.num_minibatches(num_envs)
         for epoch in range(config.epochs):
             index = torch.randperm(len(rows.features), generator=self.agent.generator).numpy()
             for start in range(0, len(index), size):

@@ -24,8 +24,8 @@ from shoal.vector.kernel.dry_run import LANES, dry_run
 from shoal.vector.kernel.faults import KernelFault
 from shoal.vector.kernel.forms import pack_actions, packed_space
 from shoal.vector.kernel.kernel import Kernel
-from shoal.vector.kernel.lane import Columns, bytes_of, moved, suits_columns, table_of
-from shoal.vector.kernel.outputs import Outputs, arrays_of, as_given, free_set
+from shoal.vector.kernel.lane import Columns, bytes_of, suits_columns
+from shoal.vector.kernel.outputs import Outputs, arrays_of, as_given, free_set, moved, table_of
 from shoal.vector.kernel.params import LaneParams
 from shoal.vector.kernel.reach import where
 from shoal.vector.kernel.seats import check_bots
@@ -181,7 +181,7 @@ class KernelBatch(KernelAttributes):
         before = self._get_state() if self._checked else None
         now = time.perf_counter()
         try:
-            if self._crew.size == 1:
+            if self._crew.alone:
                 ended = run(action, now, False, 0, self.num_envs, *fixed[0])
             else:
                 ended = self._crew.step(

@@ -18,6 +18,7 @@ from numba.core.errors import TypingError
 from numba.extending import intrinsic, overload
 from numba.np.arrayobj import make_array
 
+from shoal.jit import maths
 from shoal.vector.kernel import checks, numbers
 from shoal.vector.kernel.faults import ENDLESS, KernelFault
 from shoal.vector.kernel.lane import flatten
@@ -43,14 +44,14 @@ class Build:
             "widen": numbers.widen,
             "invert": numbers.invert,
             "unsigned": numbers.unsigned,
-            "square": numbers.wrapped(_square) if python else wrap(_square),
-            "cube": numbers.wrapped(_cube) if python else wrap(_cube),
+            "square": numbers.wrapped(maths.square) if python else wrap(maths.square),
+            "cube": numbers.wrapped(maths.cube) if python else wrap(maths.cube),
             "sqrt": numbers.MATH.sqrt if python else math.sqrt,
             "LShift": checks.shift_left if checked else numbers.shift_left,
             "RShift": checks.shift_right if checked else numbers.shift_right,
             "Pow": checks.power if checked else numbers.power,
             "int": checks.whole if checked else numbers.whole if python else int,
-            "float": float if python else wrap(_float),
+            "float": float if python else wrap(maths.as_float),
             "abs": numbers.wrapped(abs) if python else abs,
             "round": numbers.rounded if python else round,
             **({"convert": convert, "min": numbers.extreme(min), "max": numbers.extreme(max)} if python else {}),
@@ -72,18 +73,6 @@ class Build:
             **{f"array_{name}": numbers.wrapped(f) if python else wrap(f) for name, f in numbers.ARRAY_METHODS.items()},
         }
         return {f"_k_{name}": value for name, value in names.items()}
-
-
-def _square(x):
-    return x * x
-
-
-def _float(x):
-    return x * 1.0  # of truth values too, which Numba's `float` does not take
-
-
-def _cube(x):
-    return x * x * x
 
 
 def lasts(start: Any, stop: Any, step: Any) -> bool:

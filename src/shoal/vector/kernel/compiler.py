@@ -30,12 +30,12 @@ from shoal.vector.kernel.kernel import SEAT_FUNCTIONS, Kernel
 from shoal.vector.kernel.lane import (
     Disjoint,
     DisjointPart,
-    bound_source,
     fields_of,
     flatten,
     lane_maker,
     row_maker,
 )
+from shoal.vector.kernel.outputs import bound_source
 from shoal.vector.kernel.params import LaneParams
 from shoal.vector.kernel.reach import Reach, where
 from shoal.vector.kernel.seats import seats_of

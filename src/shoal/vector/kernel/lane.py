@@ -16,7 +16,6 @@ as a part of that, once; other buffers are a copy of the table with their addres
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
@@ -245,75 +244,3 @@ class DisjointPart(Part):
     def define_pipelines(self) -> list:
         self.state.flags.noalias = True
         return super().define_pipelines()
-
-
-# ---------------------------------------------------------------------- all arrays of a batch, as a table
-
-
-def table_of(arguments: Sequence[np.ndarray | int]) -> np.ndarray:
-    """Where the arrays among `arguments` lie, and the integers among them, one after the other."""
-    words: list[int] = []
-    for argument in arguments:
-        if isinstance(argument, np.ndarray):
-            words += [argument.ctypes.data, *argument.shape, *argument.strides]
-        else:
-            words.append(argument)
-    return np.array(words, np.int64)
-
-
-def moved(table: np.ndarray, arrays: Sequence[np.ndarray]) -> np.ndarray:
-    """A copy of a table with `arrays` in place of its last ones, whose shapes they have; they must be writable."""
-    table, at = table.copy(), len(table)
-    for array in reversed(arrays):
-        at -= 1 + 2 * array.ndim
-        if array.size:  # an empty array has no memory to lend; this way is seven times faster than `array.ctypes.data`
-            table[at] = ctypes.addressof(ctypes.c_char.from_buffer(array))
-    return table
-
-
-def bound_source(fixed: Sequence[types.Type]) -> tuple[str, dict[str, Callable]]:
-    """Text of `run_bound(action, now, checked, lo, hi, table)`, which calls `run`, and the globals it needs.
-
-    Args:
-        fixed: Numba's types of what `run` takes after `hi`, which the table is made of.
-    """
-    reads, readers, at = [], {}, 0
-    for k, kind in enumerate(fixed):
-        if isinstance(kind, types.Array):
-            readers[f"array_{k}"] = _array_reader(kind)
-            reads.append(f"array_{k}(table, {at})")
-            at += 1 + 2 * kind.ndim
-        else:
-            reads.append(f"table[{at}]")
-            at += 1
-    text = f"""
-@jit_cached
-def run_bound(action, now, checked, lo, hi, table):
-    return run(action, now, checked, lo, hi, {", ".join(reads)})
-"""
-    return text, readers
-
-
-def _array_reader(kind: types.Array) -> Callable:
-    """A function of compiled code: the array of type `kind` that stands in `table` from `at` on."""
-
-    @intrinsic
-    def read(typing_context, table, at):
-        def codegen(context, builder, signature, arguments):
-            words = make_array(signature.args[0])(context, builder, arguments[0]).data
-
-            def word(offset: int) -> ir.Value:
-                place = builder.add(arguments[1], ir.Constant(arguments[1].type, offset))
-                return builder.load(builder.gep(words, [place]))
-
-            array = make_array(kind)(context, builder)
-            data = builder.inttoptr(word(0), context.get_data_type(kind.dtype).as_pointer())
-            shape = [word(1 + axis) for axis in range(kind.ndim)]
-            strides = [word(1 + kind.ndim + axis) for axis in range(kind.ndim)]
-            itemsize = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
-            populate_array(array, data=data, shape=shape, strides=strides, itemsize=itemsize, meminfo=None)
-            return array._getvalue()
-
-        return kind(table, at), codegen
-
-    return read

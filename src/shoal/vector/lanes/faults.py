@@ -39,7 +39,7 @@ def fault_kind(error: BaseException) -> FaultKind:
 def describe_exception(lane: int, during: str, error: BaseException) -> str:
     """The sentence for an exception out of `lane`, followed by the original traceback where it helps."""
     if isinstance(error, InvalidValue):
-        return f"Lane {lane} returned from {during} something impossible: {error}. Correct the environment."
+        return f"Lane {lane} returned from {during} something impossible: {error}. Fix the environment."
     text = "".join(traceback.format_exception(error)).rstrip()
     hint = f" {_OLD_API}" if _speaks_of_old_api(error) else ""
     return f"Lane {lane} raised {type(error).__name__} in {during}: {error}{hint}\nOriginal traceback:\n{text}"
