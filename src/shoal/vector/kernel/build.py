@@ -44,6 +44,8 @@ class Build:
             "widen": numbers.widen,
             "invert": numbers.invert,
             "unsigned": numbers.unsigned,
+            "small_quotient": numbers.small_quotient,
+            "small_remainder": numbers.small_remainder,
             "square": numbers.wrapped(maths.square) if python else wrap(maths.square),
             "cube": numbers.wrapped(maths.cube) if python else wrap(maths.cube),
             "sqrt": numbers.MATH.sqrt if python else math.sqrt,
@@ -175,7 +177,7 @@ def _fill_compiled(target, value):
         is_other = target.dtype != value.dtype  # then they are not parts of one array
         if target.ndim == 1:
             return _copy_numbers if is_other else _copy_row
-        return _copy_rows if is_other or "A" in (target.layout, value.layout) else _copy_whole
+        return _copy_rows if "A" in (target.layout, value.layout) else _copy_whole
     if isinstance(value, types.Number | types.Boolean):
         return _fill_row if target.layout == "C" else _fill_part
     return None
@@ -213,9 +215,7 @@ def _copy_rows(target, value):
 def _copy_whole(target, value):
     if target.shape != value.shape:
         raise KernelFault("index")
-    row, source = flatten(target), flatten(value)  # type: ignore[call-arg, var-annotated]
-    for k in range(row.size):
-        row[k] = source[k]
+    fill(flatten(target), flatten(value))  # type: ignore[call-arg]
 
 
 def _fill_row(target, value):

@@ -80,8 +80,25 @@ class Expressions(ast.NodeTransformer):
     # ------------------------------------------------------------------ operators and calls
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        divisor = self._small_division(node)
         node.left, node.right = self.visit(node.left), self.visit(node.right)
+        if divisor is not None:
+            name = "small_quotient" if isinstance(node.op, ast.FloorDiv) else "small_remainder"
+            return ast.copy_location(call(name, node.left, *map(ast.Constant, divisor)), node)
         return self._operation(node.op, node.left, node.right, node)
+
+    def _small_division(self, node: ast.BinOp) -> tuple[int, int] | None:
+        """(n, lift) for `x // n` and `x % n` of an x that lies in 31 bits once lift, a multiple of n, is added.
+
+        Such numbers need neither 64 bits nor a second look at the sign, by which C rounds otherwise than Python.
+        """
+        if not self._is_plain or not isinstance(node.op, ast.FloorDiv | ast.Mod):
+            return None
+        divided, by = self._scope.interval(node.left), self._scope.interval(node.right)
+        if divided is None or by is None or by[0] != by[1] or by[0] < 1:
+            return None
+        lift = max(0, -(divided[0] // by[0]) * by[0])
+        return (by[0], lift) if divided[1] + lift < 2**31 else None
 
     def _operation(self, op: ast.operator, left: ast.expr, right: ast.expr, at: ast.AST) -> ast.expr:
         name = type(op).__name__

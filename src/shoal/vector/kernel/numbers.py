@@ -74,6 +74,30 @@ def _unsigned_compiled(x):
     return (lambda x: np.uint64(x)) if isinstance(x, numba_types.Integer) else (lambda x: x)
 
 
+def small_quotient(x: Any, n: int, lift: int) -> Any:
+    """`x // n` of small whole numbers: `lift` is a multiple of the constant n, and x + lift is from 0 to 2**31."""
+    return x // n
+
+
+@overload(small_quotient)
+def _small_quotient_compiled(x, n, lift):
+    if not isinstance(x, numba_types.Integer):
+        return lambda x, n, lift: x // n
+    return lambda x, n, lift: np.int64(np.uint32(x + lift) // np.uint32(n)) - lift // n
+
+
+def small_remainder(x: Any, n: int, lift: int) -> Any:
+    """`x % n`, likewise."""
+    return x % n
+
+
+@overload(small_remainder)
+def _small_remainder_compiled(x, n, lift):
+    if not isinstance(x, numba_types.Integer):
+        return lambda x, n, lift: x % n
+    return lambda x, n, lift: np.int64(np.uint32(x + lift) % np.uint32(n))
+
+
 def shift_left(x: Any, n: Any) -> Any:
     """`x << n`, with n modulo 64."""
     return wrap(x << (n & 63))
