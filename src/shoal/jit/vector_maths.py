@@ -10,6 +10,9 @@ computed and one is chosen. Another C library rounds other last digits, so `agre
 
 *The remainder* is exact whoever computes it: the quotient cut off, and one fused multiplication and subtraction.
 
+*`while x > limit: x -= by`*, with which angles are brought within a turn, is a function here (`lowered`), since LLVM makes
+no vectors of a loop with another one inside.
+
 The few lanes that this does not reach (angles from 1e8, quotients from 2**53, infinities) are given to the C library.
 """
 
@@ -22,14 +25,18 @@ from collections.abc import Callable, Sequence
 
 import llvmlite.binding as llvm
 from llvmlite import ir
+from numba.core import types, typing
+from numba.core.base import BaseContext
+from numba.extending import lower_builtin, type_callable
 
 Body = Callable[..., tuple[ir.Value, ir.Value]]
 """Writes the code for some vectors; returns the result, and a vector of flags: which lanes it is not meant for."""
 
 C_LIBRARY = "9f132c3865aaefd6"
 """Digest of the sines and cosines of the C library that is followed here."""
-FUNCTIONS = {"sin": 1, "cos": 1, "fmod": 2}
-"""Functions of the C library, and how many numbers they take."""
+FUNCTIONS = {"sin": 1, "cos": 1, "fmod": 2, "shoal_lowered": 3}
+"""Functions of the C library and `lowered`, and how many numbers they take."""
+MOST_TURNS = 2**24
 _AS_INTRINSIC = {"llvm.sin.f64": "sin", "llvm.cos.f64": "cos"}
 
 _F64, _I64, _I32, _I1 = ir.DoubleType(), ir.IntType(64), ir.IntType(32), ir.IntType(1)
@@ -117,12 +124,13 @@ def _known(instruction: ir.Instruction) -> bool:
 
 
 def _declared(module: ir.Module, name: str) -> ir.Function:
-    """The C library's function, with the names of those for vectors."""
+    """The function for one lane, with the names of those for vectors."""
     if name in module.globals:
         return module.globals[name]
     function = _function(module, name, _F64, FUNCTIONS[name])
-    variants = (f"_ZGV_LLVM_N{w}{'v' * FUNCTIONS[name]}_{name}({_name(name, w)})" for w in widths())
-    set.add(function.attributes, f'"vector-function-abi-variant"="{",".join(variants)}"')  # one that llvmlite has not
+    variants = [f"_ZGV_LLVM_N{w}{'v' * FUNCTIONS[name]}_{name}({_name(name, w)})" for w in widths()]
+    if variants:  # an attribute that llvmlite does not know
+        set.add(function.attributes, f'"vector-function-abi-variant"="{",".join(variants)}"')
     return function
 
 
@@ -132,7 +140,7 @@ def wanted(module: llvm.ModuleRef) -> bool:
 
 
 def _name(name: str, width: int) -> str:
-    return f"shoal_{name}_{width}"
+    return f"shoal_{name.removeprefix('shoal_')}_{width}"
 
 
 def _function(module: ir.Module, name: str, kind: ir.Type, arity: int, *more: ir.Type) -> ir.Function:
@@ -155,6 +163,8 @@ def definitions() -> str:
         _define(module, "sin", width, lambda lanes, x: _circular(lanes, table, x, is_cosine=False))
         _define(module, "cos", width, lambda lanes, x: _circular(lanes, table, x, is_cosine=True))
         _define(module, "fmod", width, _remainder)
+    for width in (1, *widths()):
+        _define_lowered(module, width)
     return str(module)
 
 
@@ -417,3 +427,66 @@ def _remainder(lanes: Lanes, x: ir.Value, y: ir.Value) -> tuple[ir.Value, ir.Val
     left = lanes.fma(builder.fneg(lanes.call("trunc", quotient)), by, size)
     left = builder.select(lanes.less(left, 0.0), builder.fadd(left, by), left)  # the quotient was rounded up
     return lanes.call("copysign", left, x), is_rare
+
+
+# ---------------------------------------------------------------------- angles within a turn
+
+
+def lowered(x: float, limit: float, by: float) -> float:
+    """`x` less `by` as often as it takes to come down to `limit`; NaN where that would take too many turns."""
+    for _ in range(MOST_TURNS):
+        if not x > limit:
+            return x
+        x -= by
+    return math.nan
+
+
+@type_callable(lowered)
+def _type_lowered(context: typing.Context) -> Callable[..., types.Type | None]:
+    def typer(x: types.Type, limit: types.Type, by: types.Type) -> types.Type | None:
+        return types.float64 if all(isinstance(kind, types.Number) for kind in (x, limit, by)) else None
+
+    return typer
+
+
+@lower_builtin(lowered, types.Number, types.Number, types.Number)
+def _call_lowered(
+    context: BaseContext, builder: ir.IRBuilder, signature: typing.Signature, arguments: Sequence[ir.Value]
+) -> ir.Value:
+    pairs = zip(arguments, signature.args, strict=True)
+    numbers = [context.cast(builder, each, kind, types.float64) for each, kind in pairs]
+    return builder.call(_declared(builder.module, "shoal_lowered"), numbers)
+
+
+def _define_lowered(module: ir.Module, width: int) -> None:
+    """`lowered` for vectors of so many lanes, or for one lane: until all have come down."""
+    is_one = width == 1
+    kind = _F64 if is_one else ir.VectorType(_F64, width)
+    name = "shoal_lowered"
+    function = _declared(module, name) if is_one else _function(module, _name(name, width), kind, 3)
+    function.linkage = "weak_odr"
+    function.attributes.add("noinline" if is_one else "alwaysinline")
+    start, head, turn, stuck, end = (function.append_basic_block() for _ in range(5))
+    builder = ir.IRBuilder(start)
+    builder.branch(head)
+    builder.position_at_end(head)
+    x, turns = builder.phi(kind), builder.phi(_I64)
+    is_above = builder.fcmp_ordered(">", x, function.args[1])
+    some = is_above
+    if not is_one:
+        flags = ir.IntType(width)
+        some = builder.icmp_unsigned("!=", builder.bitcast(is_above, flags), ir.Constant(flags, 0))
+    builder.cbranch(some, turn, end)
+    builder.position_at_end(turn)
+    lower = builder.select(is_above, builder.fsub(x, function.args[2]), x)
+    more = builder.add(turns, ir.Constant(_I64, 1))
+    builder.cbranch(builder.icmp_unsigned("<", more, ir.Constant(_I64, MOST_TURNS)), head, stuck)
+    for phi, first, next_one in ((x, function.args[0], lower), (turns, ir.Constant(_I64, 0), more)):
+        phi.add_incoming(first, start)
+        phi.add_incoming(next_one, turn)
+    builder.position_at_end(stuck)
+    nan = ir.Constant(kind, math.nan if is_one else [ir.Constant(_F64, math.nan)] * width)
+    given_up = builder.select(is_above, nan, lower)
+    builder.branch(end)
+    builder.position_at_end(end)
+    builder.ret(_either(builder, (x, head), (given_up, stuck)))
