@@ -13,12 +13,14 @@ import operator
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import llvmlite.binding as llvm
 import numba
 from llvmlite import ir
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.dispatcher import Dispatcher
 
+from shoal.jit import vector_maths
 from shoal.jit.cache import CachedModule
 
 # without reference counting (`_nrt`) a view of a row costs nothing; the price is that nothing can be allocated
@@ -140,6 +142,7 @@ class WrappingLibrary(PartLibrary):
                 for instruction in block.instructions:
                     if instruction.opname in ("add", "sub", "mul"):
                         instruction.flags = [flag for flag in instruction.flags if flag != "nsw"]
+        vector_maths.offer(ir_module)
         super().add_ir_module(ir_module)
 
 
@@ -147,12 +150,24 @@ class WholeLibrary(JITCodeLibrary):
     """Code that Python calls, with all that it calls in it; equal operations side by side become vectors (SLP)."""
 
     def _optimize_final_module(self) -> None:
+        has_maths = vector_maths.wanted(self._final_module)
+        if has_maths:
+            self._final_module.link_in(llvm.parse_assembly(vector_maths.definitions()))
         cheap, cheap_builder = self._codegen._module_pass_manager(
             loop_vectorize=False, slp_vectorize=False, opt=0, cost="cheap"
         )
         cheap.run(self._final_module, cheap_builder)
         full, full_builder = self._codegen._module_pass_manager(slp_vectorize=True)
         full.run(self._final_module, full_builder)
+        if has_maths:
+            self._put_in(full_builder)
+
+    def _put_in(self, builder: llvm.PassBuilder) -> None:
+        """What vectors are handed to, in place of its calls: constants are then loaded once, and what is common is."""
+        passes = llvm.create_new_module_pass_manager()
+        passes.add_always_inliner_pass()
+        passes.add_new_gvn_pass()
+        passes.run(self._final_module, builder)
 
 
 class Part(CompilerBase):

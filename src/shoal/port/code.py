@@ -36,7 +36,8 @@ from shoal.port.values import (
 )
 
 V = TypeVar("V", bound=Value)
-RESERVED = {"s", "p", "rng", "action", "out", "np", "math", "gym", "scratch", "record", "pcg", "mt", "rounding"}
+RESERVED = {"s", "p", "rng", "action", "out", "np", "math", "gym", "scratch", "record", "pcg", "mt", "rounding",
+            "turns"}  # fmt: skip
 TYPE_NAMES = {"b": "b1", "i": "i{}", "u": "u{}", "f": "f{}"}
 
 

@@ -8,6 +8,7 @@ import types
 
 import numpy as np
 
+from shoal.port import turns
 from shoal.port.frames import (
     FALLS,
     MAYBE,
@@ -211,7 +212,11 @@ class Loops(Statements):
             if status != NEVER:
                 self.carry(loop)
         self.end_loop(loop)
-        self.emit_block(f"while {text}:", lines)
+        turned = turns.as_call(text, lines)
+        if turned is not None:
+            self.emit(turned)
+        else:
+            self.emit_block(f"while {text}:", lines)
         return MAYBE if self.frame.done and returns_in_loop(node) else FALLS
 
     def begin_loop(self, node: ast.For | ast.While) -> Loop:

@@ -1,11 +1,12 @@
 """Attributes that change their type: an array after `reset`, a tuple after `step`.
 
 Both share their columns, and one more says which it is. The functions are written once for each, so that inside every
-version the type is known.
+version the type is known. Where the versions say the same, there is one.
 """
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -75,3 +76,20 @@ class VarL(Layout):
             if fits:
                 return {f"{name}_is": np.int8(k), **option.export(x, name)}
         raise Cannot("has a type that was not seen before")
+
+
+def says_the_same(lines: list[str], others: list[str]) -> bool:
+    """Whether two versions of a function differ in the names of their variables at most."""
+    return len(lines) == len(others) and _with_numbers(lines) == _with_numbers(others)
+
+
+def _with_numbers(lines: list[str]) -> str:
+    """Code whose variables are named by the order in which they are first met."""
+    tree = ast.parse("\n".join(lines))
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    stored = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    order: dict[str, int] = {}
+    for node in names:
+        if node.id in stored:
+            node.id = f"_{order.setdefault(node.id, len(order))}"
+    return ast.dump(tree)

@@ -28,7 +28,7 @@ from shoal.port.returned import Infos, Returned
 from shoal.port.seen_twice import Holder
 from shoal.port.sharing import Homes
 from shoal.port.values import Const, Obj, Value, as_float, literal
-from shoal.port.variants import VarL
+from shoal.port.variants import VarL, says_the_same
 from shoal.port.watch import Watched
 
 STREAMS = {"pcg": pcg.FIELDS, "mt": mt.FIELDS}
@@ -174,15 +174,17 @@ class Writer(Returned):
         if len(changing) > 1:
             raise Cannot("several attributes change their types", "Give each attribute one type.")
         ((base, item),) = changing.items()
-        count = len(item.options)
-        for k in range(count):
+        versions = []
+        for k in range(len(item.options)):
             self.variants = {base: k}
             with self.block(dynamic=False) as lines:
                 info = once(env)
             self.ended_shares |= self.shares
-            self.emit_block(
-                f"if {base}_is == {k}:" if k < count - 1 else f"else:  # {base}_is == {k}", lines
-            ) if count > 1 else self.lines.extend(lines)
+            versions.append(lines)
+        if all(says_the_same(lines, versions[0]) for lines in versions[1:]):
+            return versions[0], info
+        for k, lines in enumerate(versions):
+            self.emit_block(f"if {base}_is == {k}:" if k < len(versions) - 1 else f"else:  # {base}_is == {k}", lines)
         return self.lines, info
 
     def shares_seen(self) -> frozenset[tuple[Homes, Homes]]:

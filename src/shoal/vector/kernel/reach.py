@@ -226,7 +226,7 @@ def called(node: ast.Call, names: dict[str, Any]) -> Callable | None:
     if isinstance(value, Dispatcher):
         value = value.py_func
     is_source = isinstance(value, types.FunctionType) and not value.__module__.startswith(
-        ("numpy", "numba", "shoal.vector.kernel.scratch")
+        ("numpy", "numba", "shoal.vector.kernel.scratch", "shoal.jit.vector_maths")
     )
     return value if is_source else None
 

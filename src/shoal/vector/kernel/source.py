@@ -27,6 +27,7 @@ from numba.core.dispatcher import Dispatcher
 from shoal.errors import KernelError
 from shoal.jit import LEAN, inner
 from shoal.jit.entries import Wrapping
+from shoal.jit.vector_maths import lowered
 from shoal.vector.kernel.build import Build, fill
 from shoal.vector.kernel.forms import type_names
 from shoal.vector.kernel.kernel import Kernel
@@ -134,7 +135,7 @@ class SourceSet:
 
     def _bind(self, function: Callable, name: str, value: Any, definition: ast.FunctionDef) -> Any:
         """What `name` becomes in the copy of `function`."""
-        if value is scratch:  # written for Python and for Numba already: there is nothing to rewrite
+        if value in (scratch, lowered):  # written for Python and for Numba already: there is nothing to rewrite
             return value
         if isinstance(value, types.FunctionType) and value in self._open:
             raise KernelError(
