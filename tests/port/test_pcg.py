@@ -26,6 +26,8 @@ DRAWS = {
     "poisson 40": (lambda f, s: f["poisson"](s, 40.0), lambda g: g.poisson(40.0)),
     "binomial 0.3": (lambda f, s: f["binomial"](s, 20, 0.3), lambda g: g.binomial(20, 0.3)),
     "binomial 0.9": (lambda f, s: f["binomial"](s, 25, 0.9), lambda g: g.binomial(25, 0.9)),
+    "binomial of many": (lambda f, s: f["binomial"](s, 990, 0.04), lambda g: g.binomial(990, 0.04)),
+    "binomial of very many": (lambda f, s: f["binomial"](s, 100_000, 0.7), lambda g: g.binomial(100_000, 0.7)),
 }
 
 

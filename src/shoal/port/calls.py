@@ -27,6 +27,7 @@ from shoal.port.refusal import Cannot, Restart
 from shoal.port.sharing import CHANGING
 from shoal.port.standard_calls import OPERATIONS_BY_NAME, StandardCalls
 from shoal.port.values import (
+    TEXT,
     Bound,
     Const,
     DictV,
@@ -34,6 +35,7 @@ from shoal.port.values import (
     Generator,
     Local,
     Lst,
+    Num,
     Obj,
     Opaque,
     Seq,
@@ -129,6 +131,11 @@ class Calls(StandardCalls):
             return self.builtin(name, arguments, named)
         if isinstance(function, types.BuiltinFunctionType) and function.__module__ == "math":
             return self.math_call(name, arguments)
+        if function == dict.fromkeys:
+            value = self.simple(arguments[1]) if len(arguments) > 1 else Const(None)
+            if not isinstance(value, Const | Num):
+                raise Cannot("gives all keys of a dict one and the same thing", "Write {key: ... for key in ...}.")
+            return self.make_dict([Seq([Seq([key, value]) for key in self.items(self.simple(arguments[0]))])], {})
         if function in STANDARD:
             return getattr(self, f"standard_{STANDARD[function]}")(arguments, named)
         if getattr(function, "__module__", "") in ("_heapq", "heapq") and name in HEAP:
@@ -162,8 +169,8 @@ class Calls(StandardCalls):
                 return self.fold_call(function, arguments, named)
         if isinstance(receiver, str) and callable(function):
             found = self.for_every_text(function, arguments, named)
-            if found is not None:
-                return found
+            if found is not None or name in MAKING_TEXT:
+                return found if found is not None else Opaque(TEXT)
         if isinstance(function, types.BuiltinMethodType) and isinstance(
             function.__self__, dict | list | tuple | set | np.ndarray | frozenset
         ):
@@ -308,6 +315,8 @@ class Calls(StandardCalls):
 
 
 TYPES = (int, float, bool, str, tuple, list, set, dict)
+MAKING_TEXT = ("join", "format", "format_map", "ljust", "rjust", "center", "zfill", "replace")
+"""Methods of strings that make text, which is for people to read."""
 HEAP = ("heappush", "heappop", "heapify", "heappushpop", "heapreplace")
 STANDARD: dict[object, str] = {
     filter: "filter", map: "map", functools.reduce: "reduce", itertools.product: "product",

@@ -269,7 +269,9 @@ class Code:
             base = self.table(np.stack(options))
             index = family.index if self.is_stable(family.index) else self.temporary(family.index)
             return Mem(base, first.shape, first.dtype, [index, *[(k, "0", 1) for k in range(first.ndim)]], False)
-        if all(isinstance(x, tuple | list) for x in options):
+        if all(isinstance(x, set | frozenset) for x in options):
+            return replace(self._ragged(replace(family, options=list(map(_in_order, options)))), is_set=True)
+        if all(isinstance(x, tuple | list | str) for x in options):
             if len({len(x) for x in options}) == 1:
                 parts = [self.simple(Fam([x[k] for x in options], family.index)) for k in range(len(first))]
                 named = type(first) if hasattr(first, "_fields") else None
@@ -279,11 +281,11 @@ class Code:
             return DictV({key: Fam([x[key] for x in options], family.index) for key in first}, -1)
         raise Cannot(f"is one of {', '.join(map(repr, options[:3]))}..., which cannot be computed with")
 
-    def _ragged(self, family: Fam) -> Value:
+    def _ragged(self, family: Fam) -> Lst:
         """Constant lists of different lengths: a list with a length, read from padded tables."""
         lengths = np.array([len(x) for x in family.options])
         cap = max(int(lengths.max()), 1)
-        fill = next(x[0] for x in family.options if len(x))
+        fill = next((x[0] for x in family.options if len(x)), None)
         padded = [list(x) + [fill] * (cap - len(x)) for x in family.options]
         index = family.index if self.is_stable(family.index) else self.temporary(family.index)
         flat = Fam([item for row in padded for item in row], "")
@@ -396,6 +398,14 @@ class Code:
         if not value.owned:
             self.decisions.owned.add(value.site)
             raise Restart
+
+
+def _in_order(members: set[Any] | frozenset[Any]) -> list[Any]:
+    """A set as it is kept."""
+    try:
+        return sorted(members)
+    except TypeError:
+        raise Cannot("is a set of things that have no order", "Use a list.") from None
 
 
 FIELD_SET = re.compile(r"\s*(s\.\w+)(\[.*\])? [-+*/|&]?= ")

@@ -22,6 +22,7 @@ from shoal.port.values import (
     Local,
     Lst,
     Mem,
+    Num,
     Obj,
     Seq,
     Value,
@@ -250,7 +251,12 @@ class Displays(Truths):
                 named |= {str(k): v for k, v in pairs.items()}
             else:
                 named[keyword.arg] = value
-        return self.call(function, arguments, named)
+        result = self.call(function, arguments, named)
+        if isinstance(function, Const) and function.value is sum and isinstance(result, Num) and result.kind.is_float:
+            for part in [g for a in node.args for g in getattr(a, "generators", [])[:1]]:
+                with self.block():
+                    self.in_order(self.simple(self.value(part.iter)))
+        return result
 
     def all_at_once(self, node: ast.Call) -> None:
         """`any(f(x) for x in y)` stops early, and here never does: refused where what it asks changes something."""

@@ -166,6 +166,8 @@ class Expressions(Classes):
                 return Fam([getattr(x, name) for x in owner.options], owner.index)
             if all(isinstance(x, str | dict) for x in owner.options):
                 return Bound(owner, name)
+            if all(isinstance(getattr(x, name, None), types.MethodType) for x in owner.options):
+                return Fam([getattr(x, name) for x in owner.options], owner.index)
             return Bound(self.realise(owner), name)
         if isinstance(owner, Maybe):
             return self.attribute(owner.value, name)
@@ -245,7 +247,7 @@ class Expressions(Classes):
         method = self.operator_method(op, left, right)
         if method is not None:
             return method
-        if isinstance(left, Const | Seq | Lst) and isinstance(right, Const | Seq | Lst | Num):
+        if isinstance(left, Const | Seq | Lst | Num) and isinstance(right, Const | Seq | Lst | Num):
             sequence = self.sequence_operation(op, left, right)
             if sequence is not None:
                 return sequence
@@ -295,6 +297,8 @@ class Expressions(Classes):
         )
         if isinstance(op, ast.Add) and is_left and is_right:
             return self.sequence(self.items(left) + self.items(right), self.is_list(left))
+        if isinstance(op, ast.Mult) and is_right and not is_left:
+            return self.sequence_operation(op, right, left)
         if isinstance(op, ast.Mult) and is_left and isinstance(right, Const):
             return self.sequence(self.items(left) * int(right.value), self.is_list(left))
         if isinstance(op, ast.Mult) and is_left and isinstance(right, Num) and len(self.items(left)) == 1:

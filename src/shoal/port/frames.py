@@ -272,25 +272,59 @@ def own_nodes(loop: ast.For) -> list[ast.AST]:
     return found
 
 
-def _carries(loop: ast.For, assignment: ast.Assign) -> bool:
-    """Whether what a name is given was read before, so that a turn depends on the one before it."""
-    names = {n.id for target in assignment.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
-    last = (assignment.end_lineno or 0, assignment.end_col_offset or 0)
-    loads = [n for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id in names]
-    own = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
-    return any((n.lineno, n.col_offset) < last for n in loads if n.id not in own)
-
-
-def depends_on_order(loop: ast.For) -> bool:
-    """Whether a loop leaves early, draws, or puts into a list: then its turns cannot change places."""
-    for node in (n for statement in loop.body for n in ast.walk(statement)):
-        if isinstance(node, ast.Break | ast.Return) or (isinstance(node, ast.Assign) and _carries(loop, node)):
+def depends_on_order(loop: ast.For, function: ast.AST) -> bool:
+    """Whether the turns of a loop cannot change places: it leaves early, draws, fills a list or keeps something."""
+    inside = [n for statement in loop.body for n in ast.walk(statement)]
+    for node in inside:
+        if isinstance(node, ast.Break | ast.Return):
             return True
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             drawn = isinstance(node.func.value, ast.Attribute) and "random" in node.func.value.attr
-            if drawn or node.func.attr in ("append", "insert", "extend", "appendleft"):
+            if drawn or node.func.attr in ("append", "insert", "extend", "appendleft", "pop", "popleft"):
                 return True
-    return False
+    stores: dict[str, list[tuple[ast.expr, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.NamedExpr]]] = {}
+    for node in inside:
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.NamedExpr):
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                for leaf in target.elts if isinstance(target, ast.Tuple | ast.List) else [target]:
+                    place = leaf.value if isinstance(leaf, ast.Subscript) else leaf
+                    stores.setdefault(ast.unparse(place), []).append((leaf, node))
+    own = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    changing = own | {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return any(_keeps(place, found, inside, loop, function, changing) for place, found in stores.items())
+
+
+def _keeps(
+    place: str, stores: list[tuple[Any, Any]], inside: list[ast.AST], loop: ast.For, function: ast.AST, changing: set[str]
+) -> bool:
+    """Whether what a place holds behind a loop depends on the order of the turns."""
+    written = [leaf.value if isinstance(leaf, ast.Subscript) else leaf for leaf, _ in stores]
+    reads = [n for n in inside if isinstance(n, ast.expr) and n not in written and ast.unparse(n) == place]
+    values = {ast.dump(node.value) for _, node in stores if node.value is not None}
+    if isinstance(stores[0][0], ast.Name) and not isinstance(stores[0][1], ast.AugAssign):
+        begun = min((leaf.lineno, leaf.col_offset) for leaf, _ in stores)
+        uses = loaded_names(function)[place] - loaded_names(loop)[place]
+        if not uses and all((n.end_lineno or 0, n.end_col_offset or 0) > begun for n in reads):
+            return False  # every turn sets it first, and nobody reads it behind the loop
+    if reads:
+        return True
+    if all(isinstance(node, ast.AugAssign) for _, node in stores):
+        kinds = {type(node.op) for _, node in stores}  # additions may change places, and so on
+        return len(kinds) > 1 and kinds != {ast.Add, ast.Sub}
+    inner = [n for _, node in stores if node.value is not None for n in ast.walk(node.value)]
+    varies = any(isinstance(n, ast.Call) or (isinstance(n, ast.Name) and n.id in changing) for n in inner)
+    if len(values) == 1 and not varies and not any(isinstance(node, ast.AugAssign) for _, node in stores):
+        return False  # all turns write the same
+    names = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    return not (len(stores) == 1 and _is_own_place(stores[0][0], names))
+
+
+def _is_own_place(leaf: ast.expr, names: set[str]) -> bool:
+    """Whether every member of a set has an item of its own here: `a[r, c]` for all of `r` and `c`."""
+    if not isinstance(leaf, ast.Subscript):
+        return False
+    parts = leaf.slice.elts if isinstance(leaf.slice, ast.Tuple) else [leaf.slice]
+    return names <= {part.id for part in parts if isinstance(part, ast.Name)}
 
 
 def yields(function: ast.AST) -> bool:

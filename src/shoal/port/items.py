@@ -91,10 +91,23 @@ class Items(Arrays):
         if isinstance(owner, Cells | Mem):
             return self.array_item(owner, indices)
         if isinstance(owner, Fam):
-            raise Cannot("takes an item of something that is not always of one form")
+            return self.item_of_options(owner, indices)
         if isinstance(owner, Obj) and hasattr(type(owner.layout.example), "__getitem__"):
             return self.call(self.attribute(owner, "__getitem__"), [self.key_of(indices)], {})
         raise Cannot(f"takes an item of {self.name_of(owner)}")
+
+    def item_of_options(self, owner: Fam, indices: list[Value]) -> Value:
+        """An item or a slice of one of some strings or the like."""
+        if all(isinstance(i, Const) for i in indices):
+            key = self.key_of(indices)
+            assert isinstance(key, Const)
+            try:
+                return self.simple(Fam([x[key.value] for x in owner.options], owner.index, owner.made))
+            except (IndexError, KeyError, TypeError):
+                pass  # some are too short
+        if len(indices) == 1 and all(isinstance(x, str) for x in owner.options):
+            return self.subscript(self.realise(owner), indices)
+        raise Cannot("takes an item of something that is not always of one form")
 
     def key_of(self, indices: list[Value]) -> Value:
         """What stands in brackets, as one value."""

@@ -73,7 +73,12 @@ def layout_of(value: Value) -> Layout:
     if isinstance(value, Mem):
         return ListL(row_layout(value), value.shape[0].cap)
     if isinstance(value, Lst):
-        return ListL(value.layout, value.cap, value.is_set, value.fixed, value.drops, value.is_map)
+        item = value.layout
+        if isinstance(item, Fam):
+            item = join_all(map(layout_of_const, item.options))
+        elif isinstance(item, Mem):
+            item = row_layout(item)
+        return ListL(item, value.cap, value.is_set, value.fixed, value.drops, value.is_map)
     if isinstance(value, Maybe):
         return MaybeL(layout_of(value.value))
     if isinstance(value, DictV):
@@ -139,6 +144,8 @@ def set_layout(members: set | frozenset, layout_from: Callable[[object], Layout]
         ordered = sorted(members)
     except TypeError:
         return OpaqueL("is a set of things that have no order")
+    if any(isinstance(member, set | frozenset) for member in members):  # which are smaller where they are part
+        return OpaqueL("is a set of sets, which have no order")
     return ListL(join_all(map(layout_from, ordered)) if ordered else None, max(len(ordered), 1), True)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import types
 
 import numpy as np
@@ -17,6 +18,7 @@ from shoal.port.frames import (
     Loop,
     Turn,
     Walk,
+    as_load,
     as_walk,
     assigns,
     definition_of,
@@ -45,6 +47,9 @@ from shoal.port.values import (
     Seq,
     Value,
 )
+
+
+DRAWS = re.compile(r"\b(pcg|mt)\.")
 
 
 class Loops(Statements):
@@ -131,7 +136,7 @@ class Loops(Statements):
         walk = as_walk(self, iterable)
         if walk is None:
             raise Cannot("loops over something whose items are not known", "Loop over range(n).")
-        if not getattr(node, "any_order", False) and depends_on_order(node):
+        if not getattr(node, "any_order", False) and depends_on_order(node, self.frame.node):
             self.in_order(iterable)
         site = self.site
         count = walk.count if self.is_stable(walk.count) else self.temporary(walk.count)
@@ -161,6 +166,8 @@ class Loops(Statements):
                 raise Restart from None
             raise
         self.end_loop(loop)
+        if isinstance(iterable, Lst) and iterable.is_set and self.rounds_by_order(node, lines):
+            self.in_order(iterable)
         for own in {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}:
             self.frame.names.pop(own, None)
         self.frame.names |= last
@@ -169,6 +176,15 @@ class Loops(Statements):
             count = str(walk.cap)
         self.emit_block(f"for {name} in range({count}):", lines)
         return MAYBE if self.frame.done and returns_in_loop(node) else FALLS
+
+    def rounds_by_order(self, node: ast.For, lines: list[str]) -> bool:
+        """Whether turns draw, or add up fractions, whose last digits depend on which comes first."""
+        if any(DRAWS.search(line) for line in lines):
+            return True
+        added = [n.target for n in ast.walk(node) if isinstance(n, ast.AugAssign)]
+        behind = [n for n in added if not isinstance(n, ast.Name) or n.id in self.frame.names]
+        totals = [self.value(as_load(n)) for n in behind if not isinstance(n, ast.Subscript)]
+        return any(isinstance(total, Num) and total.kind.is_float for total in totals)
 
     def has_new_length(self, walk: Walk, lines: list[str]) -> bool:
         """Whether turns change the length of the list that they go through, which Python sees at once."""

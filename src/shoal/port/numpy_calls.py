@@ -194,10 +194,16 @@ class NumpyCalls(MapCalls):
 
     def np_pad(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         value, width = self.array(arguments[0]), arguments[1]
-        fill = named.get("constant_values", Const(0))
-        if not isinstance(width, Const) or not isinstance(fill, Const) or named.keys() - {"mode", "constant_values"}:
+        fill, mode = named.get("constant_values", Const(0)), named.get("mode", Const("constant"))
+        mode = arguments[2] if len(arguments) > 2 else mode
+        plain = isinstance(mode, Const) and mode.value in ("constant", "edge", "wrap", "reflect", "symmetric")
+        if not plain or not isinstance(width, Const) or not isinstance(fill, Const) or np.ndim(fill.value):
             raise Cannot("pads in a way that has no translation", "Copy it into a larger array.")
         shape = self.known(self.shape(value))
+        if mode.value != "constant":  # type: ignore[attr-defined]
+            places = np.pad(np.arange(int(np.prod(shape))).reshape(shape), width.value, mode=mode.value)  # type: ignore[attr-defined]
+            flat = self.numpy_call("ravel", [value], {})
+            return self.subscript(flat, [Const(places)])
         inside = np.pad(np.ones(shape, np.bool_), width.value)
         made = self.filled(np.full(inside.shape, fill.value, self.kind(value).dtype))
         starts = [int(places.min()) for places in np.nonzero(inside)]

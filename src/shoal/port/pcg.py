@@ -262,14 +262,16 @@ def log_gamma(x):
 
 
 def binomial(s, n, p):
-    """`Generator.binomial` where it inverts: n p (or n (1 - p)) up to 30."""
+    """`Generator.binomial`: inversion while n p (or n (1 - p)) is at most 30, rejection beyond."""
     assert n >= 0
     assert 0.0 <= p <= 1.0
     if n == 0 or p == 0.0:
         return 0
     rare = p if p <= 0.5 else 1.0 - p
-    assert rare * n <= 30.0
-    count = binomial_by_inversion(s, n, rare)
+    if rare * n <= 30.0:
+        count = binomial_by_inversion(s, n, rare)
+    else:
+        count = binomial_by_rejection(s, n, rare)
     return count if p <= 0.5 else n - count
 
 
@@ -287,3 +289,70 @@ def binomial_by_inversion(s, n, p):
             u -= chance
             chance = ((n - count + 1) * p * chance) / (count * q)
     return count
+
+
+def binomial_by_rejection(s, n, p):
+    """Kachitvichyanukul and Schmeiser 1988 (BTPE): a triangle, two parallelograms and two exponential tails."""
+    q = 1.0 - p
+    spread, mode = n * p * q, int(math.floor(n * p + p))  # noqa: RUF046 — a float in a kernel
+    half = math.floor(2.195 * math.sqrt(spread) - 4.6 * q) + 0.5
+    middle = mode + 0.5
+    left, right = middle - half, middle + half
+    c = 0.134 + 20.5 / (15.3 + mode)
+    slope = (n * p + p - left) / (n * p + p - left * p)
+    left_rate = slope * (1.0 + slope / 2.0)
+    slope = (right - (n * p + p)) / (right * q)
+    right_rate = slope * (1.0 + slope / 2.0)
+    to_sides = half * (1.0 + 2.0 * c)
+    to_left = to_sides + c / left_rate
+    whole = to_left + c / right_rate
+    while True:
+        u = random(s) * whole
+        v = random(s)
+        if u <= half:
+            return int(math.floor(middle - half * v + u))  # noqa: RUF046
+        if u <= to_sides:
+            x = left + (u - half) / c
+            v = v * c + 1.0 - abs(mode - x + 0.5) / half
+            count = int(math.floor(x))  # noqa: RUF046
+            if v > 1.0:
+                continue
+        elif v == 0.0:
+            continue
+        elif u <= to_left:
+            count = int(math.floor(left + math.log(v) / left_rate))  # noqa: RUF046
+            v = v * (u - to_sides) * left_rate
+        else:
+            count = int(math.floor(right - math.log(v) / right_rate))  # noqa: RUF046
+            v = v * (u - to_left) * right_rate
+        if 0 <= count <= n and binomial_accepts(n, p, mode, spread, count, v):
+            return count
+
+
+def binomial_accepts(n, p, mode, spread, count, v):
+    """Whether `v` lies below the chance of a count, relative to that of the mode."""
+    q = 1.0 - p
+    k = abs(count - mode)
+    if k <= 20 or k >= spread / 2.0 - 1.0:
+        odds, chance = p / q, 1.0
+        for i in range(mode + 1, count + 1):
+            chance *= odds * (n + 1) / i - odds
+        for i in range(count + 1, mode + 1):
+            chance /= odds * (n + 1) / i - odds
+        return v <= chance
+    if v <= 0.0:
+        return True
+    doubt = (k / spread) * ((k * (k / 3.0 + 0.625) + 0.16666666666666666) / spread + 0.5)
+    about, found = float(-k * k) / (2.0 * spread), math.log(v)
+    if found < about - doubt or found > about + doubt:
+        return found < about - doubt
+    x, f, z, w = float(count + 1), float(mode + 1), float(n + 1 - mode), float(n - count + 1)
+    bound = (mode + 0.5) * math.log(f / x) + (n - mode + 0.5) * math.log(z / w)
+    bound = bound + (count - mode) * math.log(w * p / (x * q))
+    return found <= bound + stirling_rest(f) + stirling_rest(z) + stirling_rest(x) + stirling_rest(w)
+
+
+def stirling_rest(x):
+    """What Stirling's formula for log x! leaves, in NumPy's order of operations."""
+    square = x * x
+    return (13680.0 - (462.0 - (132.0 - (99.0 - 140.0 / square) / square) / square) / square) / x / 166320.0

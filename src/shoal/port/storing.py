@@ -225,6 +225,8 @@ class Storing(Code):
             value = Seq([Seq([Const(key), item]) for key, item in value.items.items()], True)
         elif layout.is_map and isinstance(value, Const) and isinstance(value.value, dict):
             value = Const(list(value.value.items()))
+        if layout.is_set and isinstance(value, Const):  # which is kept in order
+            value = Const(sorted(value.value))
         if not name.startswith("s.") and not index:
             for column, (dtype, shape) in replace(layout, fixed=True).columns(name).items():
                 self.used.add(column)

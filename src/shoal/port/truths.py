@@ -42,6 +42,7 @@ from shoal.port.values import (
     rounded,
 )
 
+REALISED = (np.ndarray, tuple, list, dict, set, frozenset)
 SEQUENCES = (tuple, list, set, frozenset)
 
 
@@ -94,7 +95,7 @@ class Truths(Expressions):
             numbers = all(is_number(x) and not isinstance(x, enum.Enum) for x in value.options)
             if one_of_dicts(value):
                 return value
-            if numbers or all(isinstance(x, np.ndarray | tuple | list | dict) for x in value.options):
+            if numbers or all(isinstance(x, REALISED) for x in value.options):
                 return self.realise(value)
         return value
 

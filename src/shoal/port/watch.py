@@ -133,7 +133,7 @@ def apart(x: Any) -> Any:
 
 def _copied(x: Any) -> Any:
     """A copy of plain data; anything else as it is."""
-    if isinstance(x, np.ndarray | set | collections.deque):
+    if isinstance(x, np.ndarray | set | frozenset | collections.deque):
         return x.copy()
     if isinstance(x, dict):
         return {key: _copied(item) for key, item in x.items()} if type(x) is dict else copy.copy(x)
@@ -260,7 +260,7 @@ def layout_from(x: object) -> Layout:
         return replace(listed, cap=x.maxlen, fixed=False, drops=True) if isinstance(listed, ListL) else listed
     if isinstance(x, list | collections.deque):
         return _list_layout(list(x))
-    if isinstance(x, set):
+    if isinstance(x, set | frozenset):
         return set_layout(x, layout_from)
     if isinstance(x, dict):
         return DictL(tuple((key, layout_from(item)) for key, item in x.items()))
