@@ -32,7 +32,7 @@ class Opponent(Protocol):
     def __call__(
         self, obs: np.ndarray, action_mask: np.ndarray | None = None, seat: np.ndarray | None = None
     ) -> np.ndarray:
-        """From observations [N, D] of those in `seat` [N], and masks [N, A] where there are any, to actions [N, ...]."""
+        """From observations [N, D] of those in `seat` [N], and masks [N, A] where it has them, to actions [N, ...]."""
 
 
 def bots_of(lanes: Batch) -> tuple[str, ...]:

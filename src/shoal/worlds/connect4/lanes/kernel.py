@@ -86,7 +86,7 @@ def bot_cell(s, rng):
 
 
 def drop(s, cell):
-    """A stone of the seat on turn comes to rest. One for which there is no room, so that `cell` is 0, loses the game."""
+    """The seat on turn drops a stone. One for which there is no room, so that `cell` is 0, loses the game."""
     on_turn = s.stones % 2
     if cell == 0:
         s.winner = 1 - on_turn
