@@ -116,7 +116,7 @@ def test_an_episode_goes_on_when_one_of_its_seats_has_left():
     obs, info = lanes.reset(seed=Seed(0, Stream.EVALUATION))
     over, left = np.zeros(12, bool), False
     while not over.all():
-        obs, reward, terminated, truncated, info = lanes.step(play(obs, info))
+        obs, reward, terminated, _, info = lanes.step(play(obs, info))
         returns, lengths = returns + np.where(over, 0, reward), lengths + ~over
         left |= bool((terminated & ~over & ("_episode" not in info)).any())
         over |= info.get("_episode", over)
