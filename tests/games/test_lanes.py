@@ -6,18 +6,24 @@ import numpy as np
 import pytest
 
 from shoal.errors import ConfigError
+from shoal.games.lanes.numbered import NumberedSeats
 from shoal.games.lanes.rows import SeatRows
 from shoal.games.lanes.versus import CHANCE, VersusBatch, scores
 from shoal.testing import BROKEN, check_batch
 from shoal.vector.kernel import KernelBatch
 from shoal.worlds.classic.lanes.cartpole import CartPole
 from shoal.worlds.connect4.lanes.kernel import Connect4
-from tests.vector.kernel.seated import Plank, Tug
+from tests.vector.kernel.seated import Hunt, Plank, Tug
 
 
-def first_allowed(obs, action_mask=None):
+def first_allowed(obs, action_mask=None, seat=None):
     """A policy without a will of its own."""
     return np.zeros((len(obs), 1), np.float32) if action_mask is None else action_mask.argmax(1)
+
+
+def small(kernel):
+    """Uncompiled lanes, which begin at once."""
+    return KernelBatch(kernel, 4, compiled=False)
 
 
 def versus(kernel):
@@ -71,6 +77,31 @@ def test_rows_are_the_seats_lane_by_lane():
         assert np.array_equal(told["action_mask"], info["action_mask"].reshape(9, 3))
         left = ~info["present"]
     assert left.any()
+
+
+def test_seats_that_see_their_number_keep_every_promise():
+    findings = check_batch(lambda num_envs, **options: NumberedSeats(KernelBatch(Hunt, num_envs, **options)))
+    assert [f for f in findings if f.severity == BROKEN] == []
+
+
+@pytest.mark.parametrize("kernel", [Plank, Hunt])
+def test_a_number_is_added_to_what_a_seat_sees(kernel):
+    plain, numbered = (SeatRows(lanes) for lanes in (small(kernel), NumberedSeats(small(kernel))))
+    width = plain.single_observation_space.shape[0]
+    numbers, ends = np.tile(np.eye(3), (4, 1)), 0
+    (seen, _), (obs, _) = plain.reset(seed=3), numbered.reset(seed=3)
+    for k in range(40):
+        assert np.array_equal(obs[:, :width], seen)
+        assert np.array_equal(obs[:, width:], numbers)
+        action = np.random.default_rng(k).integers(2, size=12)
+        seen, _, *_, told = plain.step(action)
+        obs, _, *_, info = numbered.step(action)
+        if "final_obs" in told:
+            ends += 1
+            over = told["_final_obs"]
+            assert np.array_equal(info["final_obs"][over, :width], told["final_obs"][over])
+            assert np.array_equal(info["final_obs"][over, width:], numbers[over])
+    assert ends
 
 
 def test_sides_alternate_and_opponents_are_drawn_by_their_weights():

@@ -150,7 +150,7 @@ def test_roles_go_on_exactly_from_their_state():
 CASES = {
     "separate": (HUNT, {"seats": "separate", "roles": ("hunter", "hunter", "prey"), "algo": PPO_SMALL}),
     "separate gru": (HUNT, {"seats": "separate", "algo": {**PPO_SMALL, "memory": "gru"}}),
-    "central": ("spread", {"central_value": True, "algo": PPO_SMALL}),
+    "central": ("spread", {"central_value": True, "seat_number": True, "algo": PPO_SMALL}),
     "joint": ("spread", {"seats": "joint", "algo": PPO_SMALL}),
     "shared dddqn": ("spread", {"algo": REPLAY}),
     "versus dddqn": ("connect4", {**VERSUS, "eval_against": ("random",), "algo": REPLAY}),
@@ -207,7 +207,7 @@ def test_roles_of_somebody_elses_game_learn_in_spaces_of_their_own(tmp_path):
 
 
 def test_the_other_player_is_seen_as_the_learner_would_be_in_that_seat():
-    def first(obs, action_mask=None):
+    def first(obs, action_mask=None, seat=None):
         return action_mask.argmax(1)
 
     lanes, batch = KernelBatch(Connect4, 6), VersusBatch(KernelBatch(Connect4, 6))
@@ -264,6 +264,7 @@ def test_every_way_of_ppo_learns_to_spread_out(tmp_path, way):
         ({"seats": "shared", "roles": ("a", "a", "b")}, "roles are for seats='separate', not 'shared'"),
         ({"seats": "separate", "roles": ("a", "b")}, "roles names 2 roles for 3 seats"),
         ({"seats": "separate", "roles": ("a", "b", "b")}, "of the role 'b' observe or do different things"),
+        ({"seats": "joint", "seat_number": True}, "seat_number is for seats='shared' and 'separate', not 'joint'"),
         ({"seats": "separate", "algo": "dddqn"}, "seats='separate' is for PPO, not for dddqn"),
         ({"central_value": True, "algo": {"memory": "gru"}}, "A central value has no memory"),
         ({"seats": "shared", "both_players": True}, "both_players is for seats='versus', not 'shared'"),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import shoal
+from shoal.agents.frozen import FrozenPolicy
 from shoal.cli import main
 from shoal.games.lab.entrants import path_of
 from shoal.games.lab.games import round_robin
@@ -45,6 +46,19 @@ def test_exploiting_a_weak_player_says_how_beatable_it_is(run, tmp_path, capsys)
     assert "512 steps" in said or "steps." in said
     assert main(["exploit", "depth2"]) == 2
     assert "is not a run folder or a stored policy" in capsys.readouterr().err
+
+
+def test_a_player_that_knows_its_seat_is_told_it_wherever_it_plays(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    settings = {**SMALL, "seats": "shared", "seat_number": True}
+    run = str(shoal.train("connect4", runs_dir=tmp_path, total_steps=256, **settings).run)
+    assert main(["tournament", run, "ppo", "random", "--world", "connect4", "--games", "4"]) == 0
+    assert main(["connect4", "best-moves", run, "--positions", "20"]) == 0
+    seated = SeatTournament(as_world("connect4")).find_entrant(run)
+    seated.save(tmp_path / "seated.safetensors")
+    assert main(["tournament", "seated.safetensors", "random", "--world", "connect4", "--games", "4"]) == 0
+    assert FrozenPolicy.load(tmp_path / "seated.safetensors").seats == 2
+    assert main(["eval", run, "--episodes", "4"]) == 0
 
 
 def test_evaluation_plays_every_bot(run, capsys):

@@ -7,10 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.errors import ConfigError
+from shoal.games.lanes.rows import SeatRows
 from shoal.options import Range
+from shoal.report.replay import record_replay
+from shoal.seeding import Seed, Stream
+from shoal.training.acting import Actor, RandomAgent
 from shoal.training.evaluate import bootstrap_interval, evaluate
 from shoal.vector.kernel import Kernel, KernelBatch, i32, record
 from tests.toy import Walk
+from tests.vector.kernel.seated import Plank
 
 
 class Still:
@@ -100,3 +105,28 @@ def test_an_evaluation_knows_what_each_episode_has_drawn():
     assert len(set(gain.values)) == 10
     assert result.details()["drawn"]["count"]["values"] == count.values.tolist()
     assert "drawn" not in evaluate(Walk(2), Still(), 2, seed=0).details()
+
+
+def test_an_episode_goes_on_when_one_of_its_seats_has_left():
+    rows, lanes = (SeatRows(KernelBatch(Plank, 4, compiled=False)) for _ in range(2))
+    actor = lambda batch: Actor(RandomAgent(batch, seed=1))  # noqa: E731
+    result = evaluate(rows, actor(rows), 12, seed=0)
+    assert len(set(result.lengths.reshape(4, 3)[0])) == 1
+    play, returns, lengths = actor(lanes), np.zeros(12), np.zeros(12, int)
+    obs, info = lanes.reset(seed=Seed(0, Stream.EVALUATION))
+    over, left = np.zeros(12, bool), False
+    while not over.all():
+        obs, reward, terminated, _, info = lanes.step(play(obs, info))
+        returns, lengths = returns + np.where(over, 0, reward), lengths + ~over
+        left |= bool((terminated & ~over & ("_episode" not in info)).any())
+        over |= info.get("_episode", over)
+    assert left
+    assert np.allclose(result.returns, returns)
+    assert np.array_equal(result.lengths, lengths)
+
+
+def test_a_replay_shows_a_lane_to_its_end_whoever_has_left():
+    rows = SeatRows(KernelBatch(Plank, 4, compiled=False, autoreset_mode="disabled"))
+    replay = record_replay(rows, Actor(RandomAgent(rows, seed=1)), seed=0, title="", max_steps=100)
+    lengths = np.array([len(lane["rewards"]) for lane in replay["lanes"]]).reshape(4, 3)
+    assert (lengths == lengths[:, :1]).all()

@@ -27,7 +27,7 @@ Json = dict[str, Any]
 _ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {"relu": lambda x: np.maximum(x, 0.0), "tanh": np.tanh}
 _HEADS = ("tanh", "clip", "choice", "choices")
 _ARRAYS = ("mean", "scale", "low", "high")
-_SETTINGS = ("activation", "num_actions", "nvec", "start", "memory", "hold")
+_SETTINGS = ("activation", "num_actions", "nvec", "start", "memory", "hold", "seats")
 _CELL = ("cell_weight", "cell_bias", "cell_state_weight", "cell_state_bias")
 _LARGEST_WEIGHT = 1e9
 """Beyond it products overflow after a few layers, and actions are no longer numbers."""
@@ -70,6 +70,8 @@ class FrozenPolicy:
     the gates in torch's order."""
     hold: int = 1
     """For the caller: an action is meant to be kept for this many steps."""
+    seats: int = 0
+    """In games: so many of the numbers, the last ones, say in which seat of the lane it sits; 0 if none do."""
     about: Json = field(default_factory=dict)
     """Where the policy comes from."""
 
@@ -102,11 +104,16 @@ class FrozenPolicy:
         """Numbers that it remembers between two steps of an episode; 0 without memory."""
         return 0 if self.cell is None else self.cell[1][0].shape[0] * (2 if self.memory == "lstm" else 1)
 
-    def __call__(self, obs: np.ndarray, action_mask: np.ndarray | None = None) -> np.ndarray:
+    def __call__(
+        self, obs: np.ndarray, action_mask: np.ndarray | None = None, seat: np.ndarray | None = None
+    ) -> np.ndarray:
         """obs [N, D] -> actions [N, A] float32, or [N] int64 for choices without a table; [N, G] for groups of them.
 
-        `action_mask` [N, K] is for choices: True where one is allowed. With memory, every row begins an episode.
+        `action_mask` [N, K] is for choices: True where one is allowed. With memory, every row begins an episode. Where
+        `seat` [N] is given, observations are those of a game, to which what `seats` speaks of is yet to be added.
         """
+        if self.seats and seat is not None:
+            obs = np.concatenate([obs, np.eye(self.seats, dtype=np.float32)[seat]], 1)
         return self.step(obs, action_mask, None)[0]
 
     def step(
@@ -274,6 +281,8 @@ class FrozenPolicy:
         sizes = [value for value in (self.hold, self.num_actions) if value is not None]
         if any(not isinstance(size, int) or isinstance(size, bool) or size < 1 for size in sizes):
             raise ValueError("hold and num_actions must be whole numbers of at least 1")
+        if not isinstance(self.seats, int) or isinstance(self.seats, bool) or not 0 <= self.seats < self.num_features:
+            raise ValueError(f"seats={shortened(self.seats)} is not a number of its inputs")
         if self.clip is not None and not isinstance(self.clip, np.ndarray) and not is_number(self.clip):
             raise ValueError(f"clip={shortened(self.clip)} is not a number")
         seeing = [layer for eye in self.eyes for layer in (*eye.convs, eye.last)]

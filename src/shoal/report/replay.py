@@ -59,6 +59,7 @@ def record_replay(
     A lane that is still going after `max_steps` is cut there. `Stopped` as soon as `stopping()`.
     """
     from shoal.training.acting import Actor, RandomAgent  # loads torch, which showing a replay does not need
+    from shoal.training.evaluate import episodes_over
 
     if batch.metadata["autoreset_mode"] != AutoresetMode.DISABLED:
         raise ConfigError("Replays need a batch with autoreset_mode='disabled', which shows how an episode ends.")
@@ -82,13 +83,13 @@ def record_replay(
         if stopping():
             raise Stopped
         action = actor(obs, info)
-        obs, reward, terminated, truncated, info = batch.step(action)
+        obs, reward, terminated, _, info = batch.step(action)
         frames, actions = look(obs), np.asarray(action)
         for lane in np.flatnonzero(going):
             lanes[lane]["frames"].append(frames[lane])
             lanes[lane]["actions"].append(np.round(actions[lane], 4).tolist())
             lanes[lane]["rewards"].append(round(float(reward[lane]), 5))
-        ended = terminated | truncated
+        ended = episodes_over(info, batch.num_envs)
         for lane in np.flatnonzero(going & ended):
             lanes[lane]["end"] = "terminated" if terminated[lane] else "truncated"
         going &= ~ended

@@ -13,7 +13,7 @@ from shoal.seeding import Seed, Stream
 from shoal.training.acting import Actor
 from shoal.training.interrupt import Stopped
 from shoal.training.metrics import EVALUATED
-from shoal.vector.batch import Batch, Drawn
+from shoal.vector.batch import Batch, Drawn, Info
 
 if TYPE_CHECKING:
     from shoal.agents.agent import Agent
@@ -94,9 +94,9 @@ def evaluate(
         if stopping():
             raise Stopped
         drawn = [parameter.values for parameter in batch.drawn().values()]  # before lanes that end begin anew
-        obs, reward, terminated, truncated, info = batch.step(actor(obs, info))
+        obs, reward, _, _, info = batch.step(actor(obs, info))
         returns, lengths = returns + np.asarray(reward), lengths + 1
-        ended = terminated | truncated
+        ended = episodes_over(info, batch.num_envs)
         over = ~ended & (lengths >= limit)
         if ended.any():
             for lane in np.flatnonzero(quota.counts(ended)):
@@ -115,6 +115,11 @@ def evaluate(
     values = dict(zip(ranges, np.array(all_drawn).T, strict=True))  # [N] each
     parameters = {name: parameter._replace(values=values[name]) for name, parameter in ranges.items()}
     return Evaluation(np.array(all_returns), np.array(all_lengths), num_cut, limit, parameters)
+
+
+def episodes_over(info: Info, num_envs: int) -> np.ndarray:
+    """[B] bool: rows whose episode has ended. A seat that leaves before the others terminates, but its lane goes on."""
+    return np.asarray(info["_episode"]) if "_episode" in info else np.zeros(num_envs, np.bool_)
 
 
 def episode_limit(batch: Batch) -> int:

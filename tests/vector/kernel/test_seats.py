@@ -9,6 +9,7 @@ import pytest
 from shoal.errors import ActionError, KernelError
 from shoal.testing import BROKEN, check_agreement, check_batch
 from shoal.vector.kernel import Kernel, KernelBatch, i8, record
+from shoal.vector.kernel.dry_run import dry_run
 from tests.vector.kernel.seated import Hunt, Nim, Plank, Tug
 
 
@@ -52,6 +53,7 @@ def test_seats_may_see_and_do_different_things():
     assert obs.shape == (2, 3, 3)
     assert (obs[:, 2, 2] == 0).all()
     assert (info["action_mask"] == [[True] * 3, [True] * 3, [True, True, False]]).all()
+    assert dry_run(batch.kernel, batch.lane_state) == []  # nobody writes what fills up the row of the third
     assert [(seen.shape, act.n) for seen, act in batch.spaces_of_seats] == [((3,), 3), ((3,), 3), ((2,), 2)]
     with pytest.raises(ActionError, match="The action of lane 1 is outside the action space"):
         batch.step(np.array([[0, 0, 0], [0, 0, 2]]))

@@ -22,9 +22,12 @@ if TYPE_CHECKING:
 def _lanes(batch: Batch, training: GameTraining) -> Batch:
     """Lanes to learn in: every seat a row, all at once, or one against opponents, at first the bots among them."""
     from shoal.games.lanes.joint import JointBatch
+    from shoal.games.lanes.numbered import NumberedSeats
     from shoal.games.lanes.rows import CentralRows, RoleRows, SeatRows
     from shoal.games.lanes.versus import VersusBatch
 
+    if training.seat_number:
+        batch = NumberedSeats(batch)
     if training.seats == "shared":
         return CentralRows(batch) if training.central_value else SeatRows(batch)
     if training.seats == "separate":

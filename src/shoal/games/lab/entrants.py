@@ -11,6 +11,7 @@ import numpy as np
 
 from shoal.agents.frozen import FrozenPolicy, freeze, stored_policies
 from shoal.errors import ConfigError
+from shoal.games.lab.options import GameTraining
 from shoal.games.lanes.versus import bots_of
 from shoal.training.lab import lab_of
 from shoal.training.opening import open_agent, read_run
@@ -48,13 +49,16 @@ def load_policy(name: str, world: World, lanes: Batch) -> FrozenPolicy:
             f"{path!r} cannot play {world.name}: it is not a run folder, a stored policy or one of {names}."
         )
     if Path(path).is_dir():
-        _, its_world, _ = read_run(path)
+        _, its_world, config = read_run(path)
         if its_world.reference != world.reference:
             raise ConfigError(f"{path} is a run in {its_world.name}, so its policy cannot play {world.name}.")
         policy = freeze(open_agent(path).agent)
+        if isinstance(config.extra, GameTraining) and config.extra.seat_number:
+            policy.seats = lanes.num_seats
     else:
         policy = FrozenPolicy.load(path)
-    policy.check_fits(*widths_of(lanes), path)
+    seen, moved = widths_of(lanes)
+    policy.check_fits(seen + policy.seats, moved, path)
     if policy.state_size:
         raise ConfigError(f"{path} has memory, and opponents cannot remember. Use a policy without it.")
     return policy
@@ -68,8 +72,7 @@ class Seated:
 
     def __call__(self, obs: Tree, info: dict[str, Tree]) -> np.ndarray:
         flat = np.asarray(obs).reshape(len(obs), -1)
-        mask = info.get("action_mask")
-        return self.policy(flat) if mask is None else self.policy(flat, mask)
+        return self.policy(flat, info.get("action_mask"), info.get("seat"))
 
     def forget(self, ended: np.ndarray) -> None:
         """Nothing is remembered."""

@@ -21,6 +21,8 @@ class GameTraining:
     sees and moves all seats at once."""
     central_value: bool = False
     """For shared: the value sees what all seats see; who acts still sees only its own part."""
+    seat_number: bool = False
+    """For shared and separate: a seat also sees which one it is, so that a network can play its seats differently."""
     roles: tuple[str, ...] = ()
     """For separate: the role of every seat, e.g. hunter hunter prey; every seat its own if none are named."""
     opponents: tuple[str, ...] = (ITSELF, f"{POOL}=4")
@@ -45,6 +47,8 @@ class GameTraining:
                 raise ConfigError(f"{name} must be at least 1, not {getattr(self, name)}.")
         if self.central_value and self.seats != "shared":
             raise ConfigError(f"central_value is for seats='shared', not {self.seats!r}.")
+        if self.seat_number and self.seats not in ("shared", "separate"):
+            raise ConfigError(f"seat_number is for seats='shared' and 'separate', not {self.seats!r}. Leave it out.")
         if self.both_players and self.seats != "versus":
             raise ConfigError(f"both_players is for seats='versus', not {self.seats!r}, where all seats learn already.")
         if self.roles and self.seats != "separate":

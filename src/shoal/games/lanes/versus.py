@@ -29,8 +29,10 @@ CHOICE = 3
 class Opponent(Protocol):
     """A policy in another seat."""
 
-    def __call__(self, obs: np.ndarray, action_mask: np.ndarray | None = None) -> np.ndarray:
-        """From observations [N, D], and masks [N, A] where the game has them, to actions [N, ...]."""
+    def __call__(
+        self, obs: np.ndarray, action_mask: np.ndarray | None = None, seat: np.ndarray | None = None
+    ) -> np.ndarray:
+        """From observations [N, D] of those in `seat` [N], and masks [N, A] where it has them, to actions [N, ...]."""
 
 
 def bots_of(lanes: Batch) -> tuple[str, ...]:
@@ -223,9 +225,7 @@ class VersusBatch(OpposedBatch[Opponent]):
             if who < len(self.bots):
                 self._actions[rows] = self._by_chance(rows[0], rows[1], mask)
             else:
-                policy = self._policy(int(who))
-                flat = obs.reshape(len(obs), -1)
-                self._actions[rows] = policy(flat) if mask is None else policy(flat, mask)
+                self._actions[rows] = self._policy(int(who))(obs.reshape(len(obs), -1), mask, rows[1])
 
     def _nothing(self) -> np.ndarray:
         """An action that the space of a seat has, whatever it means."""

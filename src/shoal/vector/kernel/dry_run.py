@@ -280,7 +280,7 @@ class _Trial:
         if self._written is None or not self._constant:
             return
         paths = [path for path, _ in leaf_paths(empty_batch(self._kernel.lane_observation_space))]
-        for path, written in zip(paths, self._written, strict=True):
+        for path, written in zip(paths, map(self._or_padding, self._written), strict=True):
             if not written.all():
                 entry = ", ".join(map(str, np.argwhere(~written)[0])) if written.ndim else "0"
                 self._notes[f"unwritten {path}"] = (
@@ -288,6 +288,14 @@ class _Trial:
                     f"{int((~written).sum())} of the {written.size} entries of out{subscripts(path)}, "
                     f"the first of them [{entry}]; they are always 0."
                 )
+
+    def _or_padding(self, written: np.ndarray) -> np.ndarray:
+        """The same, with all that lies beyond what a seat observes, where seats observe different things."""
+        own = self._kernel.observation_space
+        if isinstance(own, gym.Space) or written.ndim != 2:
+            return written
+        width = np.array([space.shape[0] for space in own])  # type: ignore[index]
+        return written | (np.arange(written.shape[-1]) >= width[:, None])
 
     def _note_survivors(self, lane: int) -> None:
         """Fields that a step has changed and that `reset` leaves as they are."""

@@ -43,7 +43,7 @@ def run(command: BestMovesCommand) -> int:
         policy = load_policy(command.run, WORLD, lanes)
     position = positions(command.positions, command.seed)
     values = solve(position["own"], position["board"], position["stones"])
-    chosen = policy(position["obs"], position["mask"])
+    chosen = policy(position["obs"], position["mask"], position["stones"] % 2)
     share = float((values[np.arange(len(values)), chosen] == values.max(1)).mean())
     keeps = float((np.sign(values[np.arange(len(values)), chosen]) == np.sign(values.max(1))).mean())
     low, high = wilson(share, len(values))

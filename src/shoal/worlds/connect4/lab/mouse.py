@@ -67,7 +67,8 @@ class Match:
         """The policy's move, if there is one and it is on turn; a bot has answered within the step."""
         other = 1 - self._seat
         if self._policy is not None and not self._over and self._info["turn"][0] == other:
-            self._drop(int(self._policy(self._obs[:, other], self._info["action_mask"][:, other])[0]))
+            mask = self._info["action_mask"][:, other]
+            self._drop(int(self._policy(self._obs[:, other], mask, np.array([other]))[0]))
 
     def _drop(self, column: int) -> None:
         self._obs, reward, terminated, _, self._info = self._lane.step(np.full((1, 2), column))

@@ -13,6 +13,7 @@ HEIGHT = ROWS + 1  # bits of a column
 WHOLE = 2 ** (COLUMNS * HEIGHT) - 1
 BOTTOM = sum(1 << (HEIGHT * column) for column in range(COLUMNS))
 BOARD = BOTTOM * (2**ROWS - 1)  # all cells
+TOPS = BOTTOM << ROWS  # the empty bits above the columns
 COLUMN = 2**ROWS - 1  # the cells of the first column
 
 
@@ -44,8 +45,10 @@ def completing_cells(own, board):
 
 def has_four(own):
     """Whether four of these stones are in a line."""
-    for by in (1, HEIGHT - 1, HEIGHT, HEIGHT + 1):
-        pairs = own & (own >> by)
-        if pairs & (pairs >> (2 * by)):
-            return True
-    return False
+    return (fours(own, 1) | fours(own, HEIGHT - 1) | fours(own, HEIGHT) | fours(own, HEIGHT + 1)) != 0
+
+
+def fours(own, by):
+    """The first stone of every four that are `by` places apart."""
+    pairs = own & (own >> by)
+    return pairs & (pairs >> (2 * by))

@@ -7,7 +7,20 @@ and later losses are better.
 from __future__ import annotations
 
 from shoal.vector.kernel import i8, i64, record, scratch
-from shoal.worlds.connect4.lanes.board import CELLS, COLUMN, COLUMNS, HEIGHT, cell_in, completing_cells, landing_cells
+from shoal.worlds.connect4.lanes.board import (
+    BOARD,
+    BOTTOM,
+    CELLS,
+    COLUMN,
+    COLUMNS,
+    HEIGHT,
+    ROWS,
+    TOPS,
+    cell_in,
+    completing_cells,
+    forth,
+    landing_cells,
+)
 
 BOTS = ("random", "one-ply", "depth2", "depth4", "depth6")
 DEPTHS = (0, 0, 1, 2, 4, 6)  # by who plays: nobody of ours, then the bots
@@ -20,13 +33,13 @@ NODE = record(own=i64, board=i64, alpha=i8, beta=i8, best=i8, tried=i8)
 
 
 def choose(own, board, stones, depth, rng):
-    """The column that a bot plays who has `own` on a board with `stones` stones and looks `depth` moves ahead."""
+    """Where a bot drops its stone who has `own` on a board with `stones` stones and looks `depth` moves ahead."""
     landing = landing_cells(board)
     if depth == 0:
-        return column_at(landing, rng)
+        return one_of(landing, rng)
     winning = completing_cells(own, board) & landing
     if winning or depth == 1 or stones + 1 == CELLS:
-        return column_at(winning if winning else landing, rng)
+        return one_of(winning if winning else landing, rng)
     best, equals = -MOST, 0
     for column in range(COLUMNS):
         cell = landing & (COLUMN << (HEIGHT * column))
@@ -36,20 +49,21 @@ def choose(own, board, stones, depth, rng):
                 best, equals = value, 0
             if value == best:
                 equals |= cell
-    return column_at(equals, rng)
+    return one_of(equals, rng)
 
 
-def column_at(cells, rng):
-    """One of the columns in which there is a cell of `cells`, each with the same chance."""
-    count = 0
-    for column in range(COLUMNS):
-        count += (cells & (COLUMN << (HEIGHT * column))) != 0
-    left, chosen = rng.integers(count), 0
-    for column in range(COLUMNS):
-        here = (cells & (COLUMN << (HEIGHT * column))) != 0
-        chosen = column if here and left == 0 else chosen
-        left -= here
-    return chosen
+def one_of(cells, rng):
+    """One of `cells`, of which no two are in a column, each with the same chance.
+
+    All columns are looked at together: each has `HEIGHT` bits, room for a count.
+    """
+    upto = ((cells + BOARD) & TOPS) >> ROWS  # 1 in every column with a cell
+    for columns in (1, 2, 4):  # then how many cells there are in it and the columns before it
+        upto += forth(upto, HEIGHT * columns)
+    left = rng.integers(upto >> (HEIGHT * (COLUMNS - 1)))
+    beyond = (upto + (COLUMN - left) * BOTTOM) & TOPS  # where more than `left` have been counted
+    first = beyond & -beyond
+    return cells & (first - (first >> ROWS))
 
 
 def search(own, board, stones, depth, alpha, beta):

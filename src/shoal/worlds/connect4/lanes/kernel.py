@@ -41,13 +41,13 @@ class Connect4(Kernel):
         for k in range(2):
             s.playing[k] = s.seat[k]
         if s.playing[0] != 0 and s.playing[1] == 0:
-            drop(s, bot_column(s, rng))
+            drop(s, bot_cell(s, rng))
 
     def step(s, action, p, rng):
         on_turn = s.stones % 2
-        drop(s, action[on_turn] if s.playing[on_turn] == 0 else bot_column(s, rng))
+        drop(s, cell_in(s.board, action[on_turn]) if s.playing[on_turn] == 0 else bot_cell(s, rng))
         if s.winner == NOBODY and s.playing[1 - on_turn] != 0 and s.playing[on_turn] == 0:
-            drop(s, bot_column(s, rng))
+            drop(s, bot_cell(s, rng))
         return 0.0, s.winner != NOBODY, False
 
     def pay(s, p, out):
@@ -76,26 +76,24 @@ class Connect4(Kernel):
 
 
 def stones_on_turn(s):
-    """The stones of the seat that is on turn."""
-    return s.first if s.stones % 2 == 0 else s.board ^ s.first
+    """The stones of the seat that is on turn; without a branch, as lanes differ in whose turn it is."""
+    return s.first ^ (s.board & -(s.stones % 2))
 
 
-def bot_column(s, rng):
-    """What the bot plays whose turn it is."""
+def bot_cell(s, rng):
+    """Where the bot drops its stone whose turn it is."""
     return choose(stones_on_turn(s), s.board, s.stones, DEPTHS[s.playing[s.stones % 2]], rng)
 
 
-def drop(s, column):
-    """The seat on turn drops a stone. One for which there is no room loses the game."""
+def drop(s, cell):
+    """The seat on turn drops a stone. One for which there is no room, so that `cell` is 0, loses the game."""
     on_turn = s.stones % 2
-    cell = cell_in(s.board, column)
     if cell == 0:
         s.winner = 1 - on_turn
         return
     mine = stones_on_turn(s) | cell
     s.board |= cell
-    if on_turn == 0:
-        s.first = mine
+    s.first |= cell & (on_turn - 1)
     s.stones += 1
     if has_four(mine):
         s.winner = on_turn
