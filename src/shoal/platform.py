@@ -7,6 +7,7 @@ goes the other way on Linux too, which is how that way is tested.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -28,6 +29,9 @@ if sys.platform == "win32":
 PORTABLE = bool(os.environ.get("SHOAL_PORTABLE")) or not (hasattr(os, "memfd_create") and hasattr(os, "pidfd_open"))
 """Whether worker processes speak over what every system has."""
 
+
+HANGUP = getattr(signal, "SIGHUP", None)
+"""The signal that a terminal was closed, which Windows does not have."""
 
 CORES = "SHOAL_NUM_CPUS"
 """Environment variable: threads and worker processes behave as if there were no more cores than this."""

@@ -49,3 +49,10 @@ def plain(observation_space, action_space):
 def nothing(observation_space, action_space):
     """Not a network at all."""
     return 3
+
+
+class Lonely(Net):
+    """Wants no spaces."""
+
+    def __init__(self) -> None:
+        raise AssertionError("is never reached")

@@ -74,6 +74,7 @@ def test_a_network_that_is_made_in_python_says_what_will_not_be_possible(tmp_pat
         ("WideValue", r"WideValue returned value of shape \[2, 1\] for 2 observations; .* must be \[2\]"),
         ("Forgetful", r"Forgetful has state_size=3, but no `unroll`"),
         ("plain", r"Sequential failed when it was called as network\(obs, state\): TypeError"),
+        ("Lonely", r"Lonely could not be made from \(observation_space, action_space\): TypeError"),
         ("nothing", r"network=tests.training.nets:nothing made a int, not an nn.Module"),
     ],
 )

@@ -12,7 +12,7 @@ from typing import Any
 
 from rich.console import Console
 
-from shoal.platform import silence
+from shoal.platform import HANGUP, silence
 
 INTERRUPTED = "interrupted"
 """Why a run ended that somebody stopped."""
@@ -24,8 +24,6 @@ class Stopped(Exception):
 
 FINISHING = "Finishing this iteration, then saving. Ctrl-C again stops at once."
 
-
-HANGUP = getattr(signal, "SIGHUP", None)  # which Windows does not have
 SIGNALS = [number for number in (signal.SIGINT, signal.SIGTERM, HANGUP) if number is not None]
 
 

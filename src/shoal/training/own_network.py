@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -57,10 +58,20 @@ def load_network(name: str, spaces: tuple[gym.Space, gym.Space], seed: int) -> n
     build = load(name)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        network = build(*spaces) if callable(build) and not isinstance(build, torch.nn.Module) else build
+        network = _built(build, name, spaces) if callable(build) and not isinstance(build, torch.nn.Module) else build
     if not isinstance(network, torch.nn.Module):
         raise ConfigError(f"network={name} made a {type(network).__name__}, not an nn.Module. {_PROTOCOL}")
     return network
+
+
+def _built(build: Callable[..., object], name: str, spaces: tuple[gym.Space, gym.Space]) -> object:
+    try:
+        return build(*spaces)
+    except Exception as error:  # somebody else's code, which may fail in any way
+        raise ConfigError(
+            f"network={name} could not be made from (observation_space, action_space): {type(error).__name__}: "
+            f"{error}. {_PROTOCOL}"
+        ) from error
 
 
 def check_network(network: nn.Module, spaces: tuple[gym.Space, gym.Space], num_params: int) -> None:

@@ -34,6 +34,20 @@ def test_an_argument_that_the_environment_does_not_have_names_the_environment():
         make_lane(EnvMaker("CartPole-v1", {"length": 4}), 0)
 
 
+class Game:
+    """As PettingZoo's."""
+
+    possible_agents = ("one", "two")
+
+
+def test_a_game_of_several_agents_is_told_by_which_name_it_works():
+    sentence = r"several agents.*pettingzoo/PACKAGE\.MODULE:env"
+    with pytest.raises(ConfigError, match=sentence):
+        EnvMaker(Game())
+    with pytest.raises(ConfigError, match=sentence):
+        make_lane(EnvMaker(Game), 0)
+
+
 def test_a_package_that_is_missing_is_named():
     def needs_more():
         raise gym.error.DependencyNotInstalled("Box2D is not installed, run `pip install swig`.")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gc
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -142,6 +144,39 @@ def test_close_lets_the_environments_close(tmp_path):
     batch.close()
     assert len(list(tmp_path.iterdir())) >= 3
     assert_nothing_left(batch)
+
+
+class WithSimulators(Trap):
+    """Has programs of its own, which it ends by SIGTERM."""
+
+    def reset(self, *, seed=None, options=None):
+        program = subprocess.Popen(["sleep", "100"])
+        reading, writing = os.pipe()
+        fork = multiprocessing.get_context("fork").Process(target=_simulate, args=(writing,))
+        fork.start()
+        os.read(reading, 1)
+        program.terminate()
+        fork.terminate()
+        program.wait(20)
+        fork.join(20)
+        obs, info = super().reset(seed=seed)
+        return obs, {**info, "program": program.returncode, "fork": fork.exitcode}
+
+
+def _simulate(writing: int) -> None:
+    os.write(writing, b".")  # a signal in the middle of forking would be lost
+    time.sleep(100)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_signals_to_the_whole_group_are_left_to_the_parent(number):
+    batch = WorkerBatch(WithSimulators, 2, num_workers=2, context="fork")
+    _, info = batch.reset(seed=0)
+    assert [info["program"].tolist(), info["fork"].tolist()] == [[-signal.SIGTERM] * 2] * 2
+    for pid in worker_pids(batch):
+        os.kill(pid, number)
+    assert batch.step([0, 0])[0][:, 0].tolist() == [1, 1]
+    batch.close()
 
 
 class Signing(Trap):

@@ -39,6 +39,7 @@ class EnvMaker:
                 f"env is {self.source}, one environment that is already made; a batch needs one per lane. "
                 "Pass its id, its class, or a function that makes it."
             )
+        _refuse_game(self.source)
         if not isinstance(self.source, str) and not callable(self.source):
             raise ConfigError(f"env={self.source!r} cannot make lanes. Pass a Gymnasium id, a class or a factory.")
         if isinstance(self.source, str):
@@ -83,9 +84,19 @@ class EnvMaker:
             env = self.source(**self.kwargs)
         for wrapper in self.wrappers:
             env = find_wrapper(wrapper)(env)
+        _refuse_game(env)
         if not isinstance(env, gym.Env):
             raise ConfigError(f"{self.source!r} returned a {type(env).__name__}, not a gymnasium.Env.")
         return env
+
+
+def _refuse_game(env: object) -> None:
+    """`ConfigError` if `env` is one of PettingZoo's, which have several agents."""
+    if not isinstance(env, type) and hasattr(env, "possible_agents"):
+        raise ConfigError(
+            f"{env} is a game of PettingZoo's, with several agents. Name the function that makes it, and its agents "
+            "become seats: pettingzoo/PACKAGE.MODULE:env, e.g. pettingzoo/pettingzoo.classic.connect_four_v3:env."
+        )
 
 
 def find_wrapper(name: str) -> Callable[[gym.Env], gym.Env]:

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import FrameType
 from typing import Any, NamedTuple
 
 import cloudpickle
@@ -22,7 +23,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from shoal.errors import StateError
-from shoal.platform import PORTABLE
+from shoal.platform import HANGUP, PORTABLE
 from shoal.vector.lanes.group import LaneGroup, Report
 from shoal.vector.lanes.making import EnvMaker, Traits, probe
 from shoal.vector.workers.memory import Block, Shared, receive_block
@@ -66,7 +67,7 @@ class Landed(NamedTuple):
 
 def run_worker(conn: Connection, assignment: Assignment, pickled_make: bytes | None, make: EnvMaker | None) -> None:
     """Entry point of a worker process. `make` comes pickled, except to a forked worker."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then closes its workers
+    _leave_signals_to_the_parent()
     multiprocessing.current_process().daemon = False  # environments may have processes of their own
     for fd in assignment.inherited_fds:
         os.close(fd)
@@ -82,6 +83,25 @@ def run_worker(conn: Connection, assignment: Assignment, pickled_make: bytes | N
             group.close()
     except (Hangup, EOFError, BrokenPipeError, ConnectionResetError):
         pass  # the parent is gone, and nobody is left to tell
+
+
+def _leave_signals_to_the_parent() -> None:
+    """Ctrl-C, `timeout` and a terminal that is closed signal the whole group; the parent saves and closes its workers.
+
+    Simulators that an environment starts end by SIGTERM as ever: a handler, unlike SIG_IGN, is not handed on to other
+    programs, and in forked ones it does what would happen without it.
+    """
+    worker = os.getpid()
+
+    def ignore(number: int, frame: FrameType | None) -> None:
+        if os.getpid() != worker:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, ignore)
+    if HANGUP is not None and signal.getsignal(HANGUP) != signal.SIG_IGN:  # as under `nohup`
+        signal.signal(HANGUP, ignore)
 
 
 def _exit_with_parent(parent_pid: int, shared_blocks: list[Block]) -> None:
