@@ -156,7 +156,7 @@ def worth(config: Values, folder: Path, name: str, args: TuneArgs) -> np.ndarray
 
 
 def agreement(ranked: list[np.ndarray]) -> float:
-    """Kendall's tau between an order, best first, and that of the scores [seeds] of its members; NaN if all are alike."""
+    """Kendall's tau between an order, best first, and that of the scores [seeds] of its members; NaN if all tie."""
     return float(stats.kendalltau(range(len(ranked), 0, -1), [iqm(scores) for scores in ranked]).statistic)
 
 

@@ -231,7 +231,9 @@ class Tuner:
         best = self.best()
         if best is None:
             return None
-        config = {name: value for name, value in self.search.config_with(self.values_of(best)).items() if name != "seed"}
+        config = {
+            name: value for name, value in self.search.config_with(self.values_of(best)).items() if name != "seed"
+        }
         replace_file(self.folder / "best.json", json.dumps(config, indent=2) + "\n")
         return self.folder / "best.json"
 
