@@ -46,7 +46,7 @@ def standstill(run: Path, step: int) -> str | None:
     if not first and lane_steps >= LONG:
         return (
             f"No episode has ended in the {lane_steps:,} steps that each lane has made, so there is no return to go "
-            "by. Give the environment a time limit (`truncated`), rewards on the way, or train for longer (--total-steps)."
+            "by. Give the environment a time limit (`truncated`), rewards on the way, or train longer (--total-steps)."
         )
     if len(first) < FEWEST:
         return None
