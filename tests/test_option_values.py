@@ -20,6 +20,9 @@ Mixed = str | int | tuple[str | int, ...] | None
         ("[7, 3]", Mixed, (7, 3)),
         ("balanced", Mixed, "balanced"),
         ("null", Mixed, None),
+        ("none", float | None, None),  # as the help of such a field calls it
+        ("none", str | None, "none"),
+        ("none", Literal["none", "gru"] | None, "none"),
         ("7", str, "7"),
         ('"7"', Mixed, '"7"'),
         ("bline,meander", str | tuple[str, ...], "bline,meander"),

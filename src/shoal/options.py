@@ -216,6 +216,8 @@ def read_text(text: str, hint: object, name: str) -> Any:
             return _fitted(candidate, hint)
         except _Misfit:
             continue
+    if text.lower() == "none" and type(None) in _members(hint):
+        return None
     return fit(text, hint, name)
 
 

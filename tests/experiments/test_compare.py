@@ -95,6 +95,7 @@ def test_runs_of_different_length_are_compared_where_the_shorter_ends(tmp_path):
         (["a", "torn"], [], "failures.json names 'one', which is not a seed"),
         (["a", "nowhere"], [], "There is no run or experiment 'nowhere'"),
         (["a", "empty"], [], "'empty' is neither a run nor an experiment"),
+        (["a", "search"], [], "search is a search, whose trials have different settings. Train what it found"),
         (["a", "a/seed_0"], ["--until-sure"], "Name two folders that `shoal train --seeds` has made"),
         (["a", "b"], ["--until-sure", "--max-seeds", "3"], "max-seeds must be at least 6, not 3"),
         (["a", "b"], ["--margin", "-1"], "margin must be above 0, not -1.0"),
@@ -105,6 +106,7 @@ def test_bad_input_is_one_sentence(tmp_path, monkeypatch, capsys, paths, flags, 
     for name, world in (("a", "cartpole"), ("b", "cartpole"), ("p", "pendulum")):
         experiment(tmp_path, name, GOOD[:2], world)
     (tmp_path / "empty").mkdir()
+    (experiment(tmp_path, "search", GOOD[:2]).path / "experiment.json").rename(tmp_path / "search" / "tune.json")
     (experiment(tmp_path, "broken", GOOD[:2]).path / "experiment.json").write_text('{"format": "shoal experiment 1"}')
     none = '{"format": "shoal experiment 1", "seeds": []}'
     (experiment(tmp_path, "none", GOOD[:2]).path / "experiment.json").write_text(none)

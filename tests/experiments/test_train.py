@@ -53,7 +53,7 @@ def test_every_run_is_the_one_that_its_seed_alone_makes(tmp_path, alone, capsys)
     assert result.failures == {}
     assert_same_as_alone(open_experiment(result.path), alone)
     said = capsys.readouterr().out
-    assert "2 of 2 runs ended" in said
+    assert said.count("2 of 2 runs ended") == 1
     assert "Done: 2 of 2 seeds done" in said
 
     # a third seed is added, the others are left as they are

@@ -18,6 +18,7 @@ from shoal.experiments.processes import Event
 from shoal.experiments.tuning.defaults import DEFAULTS
 from shoal.experiments.tuning.driver import HOPELESS, Tuner
 from shoal.experiments.tuning.folder import Search, create_search, open_search, read_duration
+from shoal.experiments.tuning.page import importances
 from shoal.experiments.tuning.space import Parameter, nested, read_space
 from shoal.registry import as_world
 from shoal.training.interrupt import INTERRUPTED
@@ -158,6 +159,7 @@ def test_a_search_in_which_everything_fails_gives_up_and_says_why(tmp_path, caps
     flags = ["--budget", "1h", "--runs-dir", str(tmp_path), "--run-name", "t"]
     assert main(["tune", "cartpole", "--tune", "algo.gamma=1.5,2.0", *flags]) == 1
     said = capsys.readouterr().out
+    assert "0 of 0 runs" not in said
     assert f"{HOPELESS} of {HOPELESS} failed, the last because: gamma must lie between 0 and 1, not" in said
     assert "within the budget" not in said
 
@@ -180,6 +182,17 @@ def test_a_run_that_ended_before_it_was_given_up_does_not_end_the_search(tmp_pat
     tuner = Tuner(create_search(tmp_path, search, "t"), search, say=lambda sentence: None)
     tuner.run(Late(), Progress("", [], 1024, quiet=True), 1e9, 1)
     assert [trial.state.name for trial in tuner.study.trials] == ["PRUNED"]
+
+
+def test_trials_that_are_all_alike_have_no_importances_and_nothing_is_said_about_it(tmp_path, recwarn):
+    optuna = pytest.importorskip("optuna")
+    search = Search(config_values(resolve_config(CARTPOLE, {})), read("algo.epochs=3,5"))
+    tuner = Tuner(create_search(tmp_path, search, "t"), search)
+    space = {"algo.epochs": optuna.distributions.CategoricalDistribution((3, 5))}
+    for epochs in (3, 5, 3, 5, 3):
+        tuner.study.add_trial(optuna.create_trial(params={"algo.epochs": epochs}, distributions=space, value=1.0))
+    assert set(importances(tuner)) <= {"algo.epochs"}
+    assert not [each for each in recwarn if "quantiles" in str(each.message)]
 
 
 def test_a_search_from_beginning_to_end(tmp_path, capsys):

@@ -30,11 +30,14 @@ class Walled(Kernel):
         out[0] = s.t
 
 
-def a_run(folder, returns, algo="ppo"):
+STEPS = {"total_steps": 10_000, "num_envs": 8}
+
+
+def a_run(folder, returns, algo="ppo", **settings):
     folder.mkdir()
     rows = "".join(f"{value:.6f},200,{i / 7:.6f}\n" for i, value in enumerate(returns))
     (folder / "monitor.csv").write_text(f'#{{"t_start": 1.5, "env_id": "windy"}}\nr,l,t\n{rows}')
-    (folder / "config.json").write_text(json.dumps({"algo": {"name": algo}}))
+    (folder / "config.json").write_text(json.dumps({**STEPS, "algo": {"name": algo}, **settings}))
     return folder
 
 
@@ -42,23 +45,43 @@ def a_run(folder, returns, algo="ppo"):
 def test_it_is_told_from_the_first_and_the_last_episodes(tmp_path, episodes):
     returns = [-200.0] * episodes
     returns[3] = -180.0  # met once, by chance, and never again
-    sentence = standstill(a_run(tmp_path / "stuck", returns))
+    sentence = standstill(a_run(tmp_path / "stuck", returns), 2_500)
     known = min(100, episodes)
     assert f"{known - 1} of the first {known} episodes" in sentence
     assert f"of the last {known} returned -200 after 200 steps" in sentence
     assert "--algo.entropy" in sentence
-    assert "--algo.explore" in standstill(a_run(tmp_path / "dddqn", returns, "dddqn"))
+    assert "--algo.explore" in standstill(a_run(tmp_path / "dddqn", returns, "dddqn"), 2_500)
 
 
 def test_who_learns_or_has_played_little_is_told_nothing(tmp_path):
     learns = [-200.0] * 300 + [-15.0] * 100
     differs = np.random.default_rng(0).normal(size=300)
-    assert standstill(a_run(tmp_path / "learns", learns)) is None
-    assert standstill(a_run(tmp_path / "differs", differs)) is None
-    assert standstill(a_run(tmp_path / "solved", [*differs, *[500.0] * 200])) is None
-    assert standstill(a_run(tmp_path / "little", [-200.0] * 19)) is None
+    for step in (2_500, 10_000):
+        assert standstill(a_run(tmp_path / f"learns {step}", learns), step) is None
+        assert standstill(a_run(tmp_path / f"solved {step}", [*differs, *[500.0] * 200]), step) is None
+        assert standstill(a_run(tmp_path / f"little {step}", [-200.0] * 19), step) is None
+    assert standstill(a_run(tmp_path / "differs", differs), 2_500) is None  # it may still learn
     (tmp_path / "empty").mkdir()
-    assert standstill(tmp_path / "empty") is None
+    assert standstill(tmp_path / "empty", 10_000) is None
+
+
+def test_whose_last_episodes_are_no_better_than_its_first_is_told_so_at_the_end(tmp_path):
+    luck = np.random.default_rng(0).normal(size=300)
+    sentence = standstill(a_run(tmp_path / "luck", luck), 10_000)
+    assert f"the last 100 episodes returned {luck[-100:].mean():.3g} on average" in sentence
+    assert f"the first 100 returned {luck[:100].mean():.3g}" in sentence
+    assert "observations show" in sentence
+    assert standstill(a_run(tmp_path / "better", [*luck, *(luck + 1.0)]), 10_000) is None
+    worse = standstill(a_run(tmp_path / "worse", [*luck, *(luck - 1.0)]), 10_000)
+    assert "worse" in worse
+    for name, given in {"init": "runs/other", "phases": [{"steps": 1}], "extra": {"opponent": "self"}}.items():
+        assert standstill(a_run(tmp_path / name, luck, **{name: given}), 10_000) is None  # what is met may change
+
+
+def test_a_run_in_which_no_episode_ends_is_told_so(tmp_path):
+    sentence = standstill(a_run(tmp_path / "endless", []), 4_000)
+    assert "No episode has ended in the 500 steps that each lane has made" in sentence
+    assert standstill(a_run(tmp_path / "brief", []), 80) is None
 
 
 def test_a_run_says_so_on_its_way_and_in_its_report(tmp_path, capsys):

@@ -29,6 +29,12 @@ def test_rollouts_are_long_where_lanes_are_few(given, num_envs, num_steps):
     assert (config.num_envs, config.algo.num_steps) == (num_envs, num_steps)
 
 
+def test_a_memory_learns_faster_where_nobody_says_how_fast():
+    assert resolve_config(WALK, {"algo": {"memory": "lstm"}}).algo.lr == 1e-3
+    assert resolve_config(WALK, {"algo": {"memory": "lstm", "lr": 1e-4}}).algo.lr == 1e-4
+    assert resolve_config(WALK, {}).algo.lr == 3e-4
+
+
 def test_presets_say_it_themselves():
     config = resolve_config("cartpole", {})
     assert (config.num_envs, config.algo.num_steps) == (64, 32)

@@ -65,7 +65,7 @@ class PPOConfig:
     """Parts of a rollout, each of which makes one gradient step per epoch; if not given, parts have 64 steps, and
     there are at most 32 of them, or 8 with memory."""
     lr: float = 3e-4
-    """Learning rate of Adam."""
+    """Learning rate of Adam. With a memory and without a preset, 0.001."""
     lr_final: float | None = None
     """Learning rate at the end of the run, approached linearly; none keeps it constant."""
     gamma: float = 0.99

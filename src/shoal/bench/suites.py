@@ -20,5 +20,6 @@ SUITES = {
     "seeds": Command("several seeds as one experiment, against a shell loop", "shoal.bench.seeds:SUITE"),
     "step": Command("environment steps per second against the peers installed here", "shoal.bench.step.suite:SUITE"),
     "strangers": Command("MuJoCo and Box2D, learning included, against SB3", "shoal.bench.strangers.suite:SUITE"),
+    "tune": Command("`shoal tune` against Optuna by hand at equal CPU time", "shoal.bench.tune:SUITE"),
     "train": Command("PPO on CartPole, learning included, against the peers installed here", "shoal.bench.train:SUITE"),
 }

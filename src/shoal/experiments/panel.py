@@ -29,6 +29,7 @@ class Progress:
         self.state: dict[str, str] = dict.fromkeys(names, "waiting")
         self._shown_at = 0.0
         self._told = False
+        self._line = ""
         self._live = (
             Live(console=self.console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
             if self.console.is_terminal and not quiet
@@ -78,10 +79,11 @@ class Progress:
         self._shown_at = time.monotonic()
         if self._live is not None:
             self._live.update(self._panel(), refresh=True)
-        else:
-            self.say(self._line())
+        elif self.state and (line := self._in_words()) != self._line:
+            self._line = line
+            self.say(line)
 
-    def _line(self) -> str:
+    def _in_words(self) -> str:
         ended = sum(state not in ("waiting", "training") for state in self.state.values())
         steps = sum(min(row["step"], self.total_steps) for row in self.rows.values())
         parts = [f"{ended} of {len(self.state)} runs ended", f"step {steps:,}/{self.total_steps * len(self.state):,}"]

@@ -81,7 +81,8 @@ def _overview(experiment: Experiment, outcomes: dict[int, Outcome], failures: di
 
 def standstills(experiment: Experiment) -> list[str]:
     """A sentence for those seeds, if any, whose episodes all came out the same; they are likely to have one cause."""
-    sentences = {seed: sentence for seed in experiment.seeds if (sentence := standstill(experiment.run(seed)))}
+    steps = {seed: outcome.steps for seed, outcome in experiment.outcomes().items()}
+    sentences = {seed: said for seed in steps if (said := standstill(experiment.run(seed), steps[seed]))}
     if not sentences:
         return []
     return [f"Seed {', '.join(map(str, sentences))}: {next(iter(sentences.values()))}"]

@@ -25,6 +25,7 @@ import numpy as np
 from shoal.errors import ConfigError, RunError, nearest
 from shoal.experiments.events import read_events
 from shoal.experiments.folder import Experiment, is_experiment, open_experiment
+from shoal.experiments.tuning.folder import TUNE
 from shoal.options import Values
 from shoal.reading import shortened
 from shoal.training.files import explained, read_json, read_table
@@ -117,6 +118,11 @@ def read_source(path: str | Path) -> Source:
         run = find_run(path)
         config = read_json(run / "config.json")
         return Source(name, path, (RunData(run, config["seed"], _shoals),), config["world"], config)
+    if (path / TUNE).is_file():
+        raise RunError(
+            f"{path} is a search, whose trials have different settings. Train what it found, with "
+            f"`shoal train --config {path / 'best.json'} --seeds 8`, and compare that."
+        )
     folders = [folder for folder in (path, *sorted(path.rglob("*"))) if folder.is_dir()]
     others = [data for folder in folders if (data := _foreign(folder)) is not None]
     if not others:

@@ -37,7 +37,7 @@ def write_report(run: Path) -> Path:
         str(algo.get("name", "?") if isinstance(algo, dict) else algo),
         f"{run.name} · {_began(run)}",
         [
-            _overview(rows, evaluations, read_headlines(run), standstill(run)),
+            _overview(rows, evaluations, read_headlines(run), standstill(run, last_step(rows))),
             _curves(rows, names),
             _evaluation(evaluations, rows, names),
             ranges_section(evaluations),
@@ -51,6 +51,11 @@ def write_report(run: Path) -> Path:
     with explained(f"{run / 'report.html'} could not be written", "Make room, or check the permissions of the folder."):
         replace_file(run / "report.html", page)
     return run / "report.html"
+
+
+def last_step(rows: list[Row]) -> int:
+    """How far a run has come."""
+    return int(rows[-1]["step"]) if rows else 0
 
 
 def _overview(rows: list[Row], evaluations: list[Row], headlines: list[Headline], warning: str | None) -> Section:

@@ -44,7 +44,7 @@ class Display(ABC):
         self.title, self.total_steps, self.console, self.headlines = title, total_steps, console, headlines
         self._row: Row = {}
         self._first: Row = {}  # compiling is part of what it took, and says nothing about the speed of the others
-        self.look_back: Callable[[], str | None] = lambda: None
+        self.look_back: Callable[[int], str | None] = lambda step: None
         """What there is to say of the run so far, asked after a quarter of the way and at the end."""
         self._has_looked_back = False
         self._shown_at = 0.0
@@ -67,7 +67,7 @@ class Display(ABC):
             self._shown = self._row
         if step >= self.total_steps or (step >= self.total_steps // 4 and not self._has_looked_back):
             self._has_looked_back = True
-            sentence = self.look_back()
+            sentence = self.look_back(step)
             if sentence is not None:
                 self.say(sentence)
 

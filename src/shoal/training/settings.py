@@ -53,14 +53,16 @@ def resolve_config(
     given = {**given, "world": world.reference, "algo": {**given["algo"], "name": algo}}
     base = merge(_preset(world, lab, algo, preset), from_file)
     values = merge(merge(base, translated(world, lab, given, base)), given)
-    return config_from(merge(rollout_shape(values), values), world, source)
+    return config_from(merge(ppo_defaults(values), values), world, source)
 
 
 LANES, ROLLOUT, SHORTEST, UPDATES = 8, 2_048, 32, 16
+LR_WITH_MEMORY = 1e-3
+"""Few minibatches, of whole lanes, must be enough to learn what is worth remembering."""
 
 
-def rollout_shape(values: Mapping[str, Any]) -> Values:
-    """Lanes and steps of PPO's rollouts where neither a person nor a preset says them: few lanes, a long way each.
+def ppo_defaults(values: Mapping[str, Any]) -> Values:
+    """What PPO has where neither a person nor a preset says it: few lanes, a long way each; with a memory its rate.
 
     A rollout has `ROLLOUT` steps of all lanes, fewer where the run would otherwise have less than `UPDATES` rollouts,
     but at least `SHORTEST` of each lane. Lanes begin their episodes together, so that short rollouts would show
@@ -72,8 +74,10 @@ def rollout_shape(values: Mapping[str, Any]) -> Values:
         return value if isinstance(value, int) and value > 0 else default  # what cannot be is refused later
 
     algo, num_envs = values.get("algo", {}), whole("num_envs", LANES * whole("runners", 1))
-    if algo.get("name") != "ppo" or algo.get("memory", "none") != "none":
+    if algo.get("name") != "ppo":
         return {}
+    if algo.get("memory", "none") != "none":
+        return {"algo": {"lr": LR_WITH_MEMORY}}
     rollout = min(ROLLOUT, whole("total_steps", TrainConfig.total_steps) // UPDATES)
     steps = 1 << max(0, (rollout // num_envs).bit_length() - 1)  # a power of two can be cut into parts
     return {"num_envs": num_envs, "algo": {"num_steps": max(SHORTEST, steps)}}

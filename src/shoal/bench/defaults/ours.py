@@ -15,7 +15,7 @@ from shoal.training.evaluate import evaluate
 from shoal.training.hooks import Hooks
 from shoal.training.lab import Policy
 from shoal.training.loop import Loop
-from shoal.training.settings import merge, rollout_shape
+from shoal.training.settings import merge, ppo_defaults
 
 EPISODES = 128
 """Of an evaluation, of everybody alike, with the likeliest actions."""
@@ -34,7 +34,7 @@ class Training:
         of_agent = {key: value for key, value in self.settings.items() if key not in lanes}
         remembers = {"memory": "gru"} if self.task.memory and self.algo.name == "ppo" else {}
         given = {"total_steps": self.task.steps, **lanes, "algo": {"name": self.algo.name, **remembers, **of_agent}}
-        values = merge(rollout_shape(given), given)
+        values = merge(ppo_defaults(given), given)
         of_algo = {name: value for name, value in values.pop("algo").items() if name != "name"}
         config: TrainConfig = TrainConfig(
             self.task.world,

@@ -24,13 +24,11 @@ from shoal.experiments.processes import Crew, Event, Job, job
 from shoal.experiments.sources import SECONDS, read_source
 from shoal.experiments.statistics import iqm
 from shoal.experiments.tuning.folder import Search
-from shoal.experiments.tuning.space import nested
 from shoal.options import Values
 from shoal.training.checkpoint import Checkpoints
 from shoal.training.files import read_json, replace_file
 from shoal.training.interrupt import INTERRUPTED
 from shoal.training.metrics import RETURN, Row
-from shoal.training.settings import config_from, config_values, merge
 
 if TYPE_CHECKING:
     import optuna
@@ -115,7 +113,7 @@ class Tuner:
         trial = self.study.ask()
         values = {parameter.name: parameter.suggest(trial) for parameter in self.search.parameters}
         try:
-            config = self.config_of(values)
+            config = self.search.config_with(values)
         except ConfigError as error:
             self._fail(trial.number, str(error))
             self.study.tell(trial.number, state=_states().FAIL)
@@ -211,11 +209,6 @@ class Tuner:
         """The run folder of a trial's seed."""
         return self.folder / "trials" / str(number) / f"seed_{seed}"
 
-    def config_of(self, values: Values) -> Values:
-        """The configuration with these values of what is searched, by dotted name; checked."""
-        merged = {**merge(self.search.config, nested(values)), "world": self.search.config["world"]}
-        return config_values(config_from(merged))
-
     def score_of(self, number: int, seed: int) -> float:
         """At equal steps the mean of the last evaluation; at equal time the training return at that moment."""
         run = self.run_of(number, seed)
@@ -238,7 +231,9 @@ class Tuner:
         best = self.best()
         if best is None:
             return None
-        config = {name: value for name, value in self.config_of(self.values_of(best)).items() if name != "seed"}
+        config = {
+            name: value for name, value in self.search.config_with(self.values_of(best)).items() if name != "seed"
+        }
         replace_file(self.folder / "best.json", json.dumps(config, indent=2) + "\n")
         return self.folder / "best.json"
 
@@ -282,7 +277,7 @@ class Tuner:
             if len(frozen.params) < len(self.search.parameters):  # it was killed while it was being proposed
                 self.study.tell(frozen.number, state=_states().FAIL)
                 continue
-            running = Running(frozen.number, self.config_of(self.values_of(frozen)), None, left=[])
+            running = Running(frozen.number, self.search.config_with(self.values_of(frozen)), None, left=[])
             self.running[_key(frozen.number)] = running
             for seed in range(self.search.seeds):
                 outcome = self.run_of(frozen.number, seed) / "outcome.json"

@@ -20,10 +20,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from shoal.errors import ConfigError, RunError
-from shoal.experiments.tuning.space import Parameter
+from shoal.experiments.tuning.space import Parameter, nested
 from shoal.options import Values
 from shoal.training.files import explained, read_json, replace_file
-from shoal.training.settings import differences
+from shoal.training.settings import config_from, config_values, differences, merge
 from shoal.training.trust import CONFIG, read_config, write_config
 
 TUNE = "tune.json"
@@ -45,6 +45,11 @@ class Search:
 
     def as_values(self) -> Values:
         return json.loads(json.dumps(asdict(self)))
+
+    def config_with(self, values: Values) -> Values:
+        """The configuration with these values of what is searched, by dotted name; checked."""
+        merged = {**merge(self.config, nested(values)), "world": self.config["world"]}
+        return config_values(config_from(merged))
 
 
 def create_search(runs_dir: str | Path, search: Search, name: str | None = None) -> Path:

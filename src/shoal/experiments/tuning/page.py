@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,8 +78,10 @@ def importances(tuner: Tuner) -> dict[str, float]:
     if len(tuner.ranked()) < 4:
         return {}
     try:
-        evaluator = optuna.importance.PedAnovaImportanceEvaluator()
-        shares = optuna.importance.get_param_importances(tuner.study, evaluator=evaluator)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that all trials are alike is seen on the page
+            evaluator = optuna.importance.PedAnovaImportanceEvaluator()
+            shares = optuna.importance.get_param_importances(tuner.study, evaluator=evaluator)
     except (RuntimeError, ValueError):  # all trials alike
         return {}
     return {name: float(share) for name, share in shares.items() if math.isfinite(share)}
