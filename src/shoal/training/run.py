@@ -75,7 +75,7 @@ class Book:
 class Run:
     """A run folder open for writing. The loop calls `log`, `episodes` and `checkpoint`, hooks call `say`."""
 
-    def __init__(self, path: Path, config: Mapping[str, Any], resumed: Checkpoint | None = None) -> None:
+    def __init__(self, path: Path, config: Mapping[str, object], resumed: Checkpoint | None = None) -> None:
         """Open the folder that `create_run` made, or continue it from `resumed`. Use those functions.
 
         `config` is what its config.json holds.
