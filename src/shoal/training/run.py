@@ -80,7 +80,8 @@ class Run:
 
         `config` is what its config.json holds.
         """
-        self.path, self.config = path, dict(config)
+        self.path = path
+        self.config: dict[str, Any] = dict(config)
         self.checkpoints = Checkpoints(path / "checkpoints", keep=self.config.get("keep", KEEP))
         self.listeners: list[Listener] = []
         self.last_row: Row = {}
