@@ -42,9 +42,9 @@ class Flag:
     aliases: tuple[str, ...] = ()
     """Other flags that mean the same."""
     words: tuple[str, ...] = ()
-    """Words that are let through though its type does not have them, e.g. auto for a number."""
+    """Words that are accepted although the type does not include them, e.g. auto for a number."""
     hidden: bool = False
-    """There is no flag for it."""
+    """It has no flag."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class NoOptions:
 
 @dataclass(frozen=True)
 class OpenOptions:
-    """Options that only their owner can check, e.g. keyword arguments of somebody's class."""
+    """Options that only their owner can check, e.g. keyword arguments of a user's class."""
 
     values: Values = field(default_factory=dict)
 

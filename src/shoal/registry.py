@@ -93,7 +93,7 @@ def _load_world(name: str, path: str) -> World:
         world = load(path)
     except ShoalError:
         raise
-    except Exception as error:  # somebody else's module, which may fail in any way
+    except Exception as error:  # another package's module, which may fail in any way
         raise ConfigError(
             f"The world {name!r} cannot be loaded from {path}: {type(error).__name__}: {error}."
         ) from error

@@ -82,7 +82,7 @@ class World(Generic[O]):
     commands: Mapping[str, Command] = field(default_factory=dict)
     """Verbs of its own. They are here and not in the lab because `shoal --help` lists them and must not load torch."""
     benchmarks: Mapping[str, Command] = field(default_factory=dict)
-    """Suites of `shoal bench`, likewise."""
+    """Suites of `shoal bench`, here for the same reason."""
     parallel: str | None = None
     """`module:function` that takes options by name and returns one lane for several agents, a PettingZoo
     `ParallelEnv`."""

@@ -87,6 +87,7 @@ def test_help_shows_the_worlds_own_defaults(capsys):
     gamma = PENDULUM.presets["ppo"].settings["algo"]["gamma"]
     assert f"--algo.gamma FLOAT Discount per step. (default: {gamma})" in text
     assert "--gravity FLOAT|LOW..HIGH m/s². (default: 10.0)" in text
+    assert "variance. (default: on)" in text
     assert "WORLD" in text
 
 

@@ -36,7 +36,7 @@ class Image(NamedTuple):
 
 
 def image_of(space: gym.Space) -> Image | None:
-    """How to read observations of `space` as an image, or None if they are none.
+    """How to read observations of `space` as an image, or None if they are not images.
 
     Images are boxes with finite bounds and three axes, the shorter of the first and the last one being the channels;
     four, of which the first is a stack of frames; or, for bytes, two. Whole numbers become 0..1, as do floats from 0 to

@@ -284,6 +284,8 @@ def _metavar(hint: object) -> str:
 
 
 def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
     return " ".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
 
 

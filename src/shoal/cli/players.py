@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WhoPlays:
-    """Arguments of every verb that lets somebody play."""
+    """Arguments of every verb in which a policy plays."""
 
     run: Annotated[str, Flag("RUN", positional=True)]
     """The run folder, or a checkpoint in it; or a world, for one of its policies or the random one."""

@@ -109,15 +109,7 @@ class Calls(StandardCalls):
             kept = {k: Const(v) for k, v in function.keywords.items()}
             return self.call_constant(function.func, [*map(Const, function.args), *arguments], {**kept, **named})
         if isinstance(function, types.MethodType):
-            receiver = function.__self__
-            if receiver is self.layout.example:
-                env = Obj(self.layout, "s.")
-                return self.call(self.attribute(env, function.__name__), arguments, named)
-            if isinstance(receiver, gym.Space):
-                return self.space_method(receiver, function.__name__, arguments)
-            if plain and isinstance(receiver, str | bytes | tuple | list | dict | set | np.ndarray):
-                return Const(function(*[a.value for a in arguments]))  # type: ignore[attr-defined]
-            return self.call_function(function.__func__, [Const(receiver), *arguments], named)
+            return self.call_python_method(function, arguments, named)
         name = getattr(function, "__name__", "")
         if name in (*GENERATORS, "np_random") and getattr(function, "__module__", "").startswith(RANDOM):
             return self.new_generator(name, arguments)
@@ -180,6 +172,17 @@ class Calls(StandardCalls):
         if isinstance(function, types.FunctionType):
             return self.call_plain(function, arguments, named)
         raise Cannot(f"calls {name or function!r}, which has no translation")
+
+    def call_python_method(self, function: types.MethodType, arguments: list[Value], named: dict[str, Value]) -> Value:
+        """A method with what it belongs to: the environment, a space, a constant, an object."""
+        receiver, plain = function.__self__, all(isinstance(a, Const) for a in [*arguments, *named.values()])
+        if receiver is self.layout.example:
+            return self.call(self.attribute(Obj(self.layout, "s."), function.__name__), arguments, named)
+        if isinstance(receiver, gym.Space):
+            return self.space_method(receiver, function.__name__, arguments)
+        if plain and isinstance(receiver, str | bytes | tuple | list | dict | set | np.ndarray):
+            return Const(function(*[a.value for a in arguments]))  # type: ignore[attr-defined]
+        return self.call_function(function.__func__, [Const(receiver), *arguments], named)
 
     def for_every_text(
         self, function: Callable[..., object], arguments: list[Value], named: dict[str, Value]

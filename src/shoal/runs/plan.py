@@ -40,7 +40,7 @@ class Plan:
     resume: Path | None = None
     """The run to go on with."""
     trust: bool = False
-    """Whether that run may hold pickles of somebody else."""
+    """Whether that run may hold pickles that this user did not make."""
     network: nn.Module | None = None
     """In place of the standard one or the world's."""
     hooks: Hooks | None = None

@@ -20,12 +20,11 @@ from shoal.world import BatchOptions, World
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from shoal.agents.agent import Act
     from shoal.trees import Tree
 
 
 class Acts(Protocol):
-    """Whoever can be asked for actions; every `Agent` can."""
+    """Anything that can be asked for actions, as every `Agent` can."""
 
     def act_batch(
         self, obs: Tree, deterministic: bool = False, action_mask: Any = None, state: Tensor | None = None

@@ -32,7 +32,7 @@ class TrainConfig(Generic[O, T]):
     world: Annotated[str, Flag("WORLD", hidden=True)]
     """A world (`shoal envs` lists them); any Gymnasium id, e.g. LunarLander-v3, ALE/Pong-v5 or package:MyEnv-v0; or
     your own environment as package.module:Class."""
-    num_envs: Annotated[int, Flag(words=(AUTO,))] = 64
+    num_envs: Annotated[int, Flag("INT|auto", words=(AUTO,))] = 64
     """Environments stepped as one batch; auto measures how many are fastest here and fit into memory. PPO without a
     memory takes 8 unless a preset says otherwise."""
     total_steps: int = 500_000
@@ -44,9 +44,9 @@ class TrainConfig(Generic[O, T]):
     RUN/checkpoints/step_N."""
     device: str = "cpu"
     """Where the networks live, e.g. cpu or cuda."""
-    checkpoint_every: int | Duration = 100_000
+    checkpoint_every: Annotated[int | Duration, Flag("STEPS|TIME")] = 100_000
     """Environment steps between checkpoints, or time: 90s, 10m, 2h."""
-    keep: int | Literal["all"] = KEEP
+    keep: Annotated[int | Literal["all"], Flag("INT|all")] = KEEP
     """Checkpoints to keep, besides the best one."""
     eval_every: int = 0
     """Environment steps between evaluations; 0 evaluates at the end only."""
@@ -69,7 +69,7 @@ class TrainConfig(Generic[O, T]):
     one process."""
     ray_address: Annotated[str | None, Flag("HOST:PORT")] = None
     """A running Ray cluster, or auto; none starts Ray on this machine."""
-    num_threads: int | Literal["auto"] | None = None
+    num_threads: Annotated[int | Literal["auto"] | None, Flag("INT|auto")] = None
     """Threads that step the lanes; none leaves it to the world."""
     compiled: bool | Literal["auto"] | None = None
     """Off runs a kernel as ordinary Python, for breakpoints; on compiles a gymnasium.Env as it is, auto does so

@@ -15,11 +15,11 @@ from rich.console import Console
 from shoal.platform import HANGUP, silence
 
 INTERRUPTED = "interrupted"
-"""Why a run ended that somebody stopped."""
+"""Why a run ended that was stopped by hand."""
 
 
 class Stopped(Exception):
-    """Something long was broken off because somebody stopped the run; its last checkpoint is from before it."""
+    """Something long was broken off because the run was stopped; its last checkpoint is from before that."""
 
 
 FINISHING = "Finishing this iteration, then saving. Ctrl-C again stops at once."
@@ -64,7 +64,7 @@ class Interruptible:
 
 
 class Output(Console):
-    """The terminal, or a pipe; when nobody reads it any more (`| head`), that is as good as Ctrl-C."""
+    """The terminal, or a pipe; when nobody reads it any more (`| head`), that counts as Ctrl-C."""
 
     def on_broken_pipe(self) -> None:
         silence(sys.stdout)

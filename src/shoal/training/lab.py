@@ -59,7 +59,7 @@ class Headline:
 
 
 class Policy(Protocol):
-    """Somebody who acts in the lanes of one batch."""
+    """Anything that acts in the lanes of one batch."""
 
     def __call__(self, obs: Tree, info: dict[str, Any]) -> Any:
         """Actions [B, ...] for what `reset` or `step` just returned."""
@@ -156,7 +156,7 @@ class Lab(Generic[O, T]):
     stored: Path | None = None
     """The folder of policies that come with the world, NAME.safetensors: who can play against others by name."""
     default_policy: str = "random"
-    """Whom `shoal play WORLD` shows if nobody is named."""
+    """The policy that `shoal play WORLD` shows if none is named."""
     evaluation: OwnEvaluation[Any] | None = None
     shorthands: Shorthands[Any] | None = None
     read_curriculum: Callable[[Values, Path], Values] | None = None
@@ -168,7 +168,7 @@ class Lab(Generic[O, T]):
     serve: Callable[[str | None], int] | None = None
     """Let a person play, against the one who is named; returns the exit code."""
     by_hand: bool = False
-    """Whether `shoal play WORLD` does that where nobody else is named to play."""
+    """Whether `shoal play WORLD` does that unless a player is named."""
 
 
 def lab_of(world: World[O]) -> Lab[O, Any]:

@@ -135,7 +135,7 @@ class Loop:
             self.run.say(f"Resuming this run begins new episodes, because its environments cannot be saved: {reason}")
 
     def _iterate(self) -> dict[str, float]:
-        """Collect and learn. The run is saved if what follows may take long: nobody is to lose more than that."""
+        """Collect and learn. The run is saved if what follows may take long, so that no more than that is lost."""
         try:
             self.collect(self.batch, self.agent, self.rollout, self.hooks, self.clock)
             with self.clock("learning"):

@@ -156,7 +156,7 @@ def agent_state(checkpoint: Checkpoint) -> dict[str, Tensor]:
 def read_run(run: str | Path, trust: bool = False) -> tuple[Path, World, TrainConfig]:
     """The folder of a run, its world and its configuration; `run` may also name a checkpoint of it.
 
-    `trust` lets it name code of whoever made it (see `shoal.training.trust`).
+    `trust` lets it name code of the person who made it (see `shoal.training.trust`).
     """
     path, _ = find_checkpoint(run)
     values, source = read_config(path, trust), str(path / "config.json")
@@ -165,7 +165,7 @@ def read_run(run: str | Path, trust: bool = False) -> tuple[Path, World, TrainCo
 
 
 class OpenedAgent(NamedTuple):
-    """The agent of a run, for as long as somebody wants it; its lanes are gone."""
+    """The agent of a run, without the lanes that it was opened with."""
 
     agent: Agent
     config: TrainConfig

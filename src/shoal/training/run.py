@@ -75,12 +75,13 @@ class Book:
 class Run:
     """A run folder open for writing. The loop calls `log`, `episodes` and `checkpoint`, hooks call `say`."""
 
-    def __init__(self, path: Path, config: Mapping[str, Any], resumed: Checkpoint | None = None) -> None:
+    def __init__(self, path: Path, config: Mapping[str, object], resumed: Checkpoint | None = None) -> None:
         """Open the folder that `create_run` made, or continue it from `resumed`. Use those functions.
 
         `config` is what its config.json holds.
         """
-        self.path, self.config = path, dict(config)
+        self.path = path
+        self.config: dict[str, Any] = dict(config)
         self.checkpoints = Checkpoints(path / "checkpoints", keep=self.config.get("keep", KEEP))
         self.listeners: list[Listener] = []
         self.last_row: Row = {}

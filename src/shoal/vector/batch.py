@@ -212,7 +212,7 @@ class Batch(VectorEnv):
         return {}
 
     def get_settings(self) -> Any:
-        """What was set since the lanes were made and is no part of their state, e.g. opponents; it can be pickled."""
+        """What was set since the lanes were made and is not part of their state, e.g. opponents; it can be pickled."""
         return None
 
     def set_settings(self, settings: Any) -> None:

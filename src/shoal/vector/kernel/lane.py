@@ -7,11 +7,6 @@ fields that are arrays: its code then walks through one lane's numbers, which ar
 *One lane*: a kernel's `s` is a record of NumPy's where lanes are records, and a `LaneType` where they are columns: an
 index and one address per field. Reading `s.x` is then a load from a column at that index; after inlining nothing else
 is left of it. Rows of arrays have sizes that are known when compiling.
-
-*A batch's arrays*: Numba takes each array out of its Python object at every call: twenty arrays are a microsecond, more
-than stepping eight lanes. They stay where they are, so where they are is written down once, as a table of integers, and
-`run_bound` reads them from there: one array to take out instead of twenty. Nothing else calls `run`, so it is compiled
-as a part of that, once; other buffers are a copy of the table with their addresses in it.
 """
 
 from __future__ import annotations

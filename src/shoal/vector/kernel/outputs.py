@@ -2,6 +2,11 @@
 
 A caller who is given copies gets the buffers themselves, written anew: a batch keeps a few sets of them and writes into
 one that nobody holds any more, which the counts of references tell. That costs neither a copy nor new memory.
+
+Numba takes each array out of its Python object at every call: twenty arrays are a microsecond, more than stepping eight
+lanes. They stay where they are, so where they are is written down once, as a table of integers, and `run_bound` reads
+them from there: one array to take out instead of twenty. Nothing else calls `run`, so it is compiled as a part of that,
+once; other buffers are a copy of the table with their addresses in it.
 """
 
 from __future__ import annotations
