@@ -99,6 +99,17 @@ def _at_compiled(a, i):
     return stop_outside
 
 
+def inside_at(function: str, line: int) -> Callable:
+    """`inside(a, i)` gives i to read `a[i]` with, or stops: compiled, in every build, at this line of a function."""
+
+    def inside(a, i):
+        if outside(a, i):
+            raise KernelFault("index", function, line)
+        return i
+
+    return inside
+
+
 # ---------------------------------------------------------------------- arithmetic
 
 
@@ -168,6 +179,15 @@ def count(n: Any) -> Any:
     if not 1 <= n < 2**32:
         raise KernelFault(f"rng.integers({n}): n must be from 1 to 2**32 - 1")
     return n
+
+
+def bounds(low: Any, high: Any) -> tuple[Any, Any]:
+    """Both arguments of `rng.integers`."""
+    if isinstance(low, float) or isinstance(high, float):
+        raise KernelFault(f"rng.integers({show(low)}, {show(high)}): both must be whole numbers; write int(...)")
+    if not 1 <= high - low < 2**32:
+        raise KernelFault(f"rng.integers({low}, {high}): high must be above low, and by less than 2**32")
+    return low, high
 
 
 def weights(given: Any) -> Any:
@@ -268,6 +288,16 @@ def _count_compiled(n):
         return n
 
     return stop_below_one
+
+
+@overload(bounds)
+def _bounds_compiled(low, high):
+    def stop_unless_above(low, high):
+        if high - low < 1 or high - low > 4294967295:
+            raise KernelFault("bounds")
+        return low, high
+
+    return stop_unless_above
 
 
 @overload(weights)

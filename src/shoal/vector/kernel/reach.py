@@ -81,7 +81,7 @@ class Reach:
     def checked_scope(self, function: Callable) -> Scope:
         """What is known inside `function`; `KernelError` for a mistake that can be seen in its source."""
         definition, names = self.parse(function)
-        scope = self._scope(function)
+        scope = self.scope(function)
 
         def meaning(name: str) -> Any:
             return names[name]
@@ -96,7 +96,7 @@ class Reach:
     def preamble(self, function: Callable) -> list[ast.stmt]:
         """Statements to put before the function's own: `out` starts at zero, a scalar action is a float64 or int64."""
         definition, _ = self.parse(function)
-        role, scope = self.role(function), self._scope(function)
+        role, scope = self.role(function), self.scope(function)
         if role in ("observe", "inform") and self._kernel is not None and self._kernel.function(role) is function:
             return clearing(definition, scope)
         if role == "step" and self._kernel is not None:
@@ -111,7 +111,8 @@ class Reach:
                 return [ast.copy_location(statement, definition.body[0])]
         return []
 
-    def _scope(self, function: Callable) -> Scope:
+    def scope(self, function: Callable) -> Scope:
+        """What is known inside `function`."""
         definition, names = self.parse(function)
         return Scope(definition, self._arguments.get(function, {}), lambda name: names.get(name, MISSING))
 
@@ -164,7 +165,7 @@ class Reach:
     def _enter(self, function: Callable, depth: int = 0) -> None:
         """Tell what `function` calls what it is called with."""
         definition, names = self.parse(function)
-        scope = self._scope(function)
+        scope = self.scope(function)
         for node in ast.walk(definition):
             callee = called(node, names) if isinstance(node, ast.Call) else None
             if callee is None or depth > 50:

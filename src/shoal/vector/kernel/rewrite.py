@@ -211,6 +211,13 @@ class Rewriter(Expressions):
         node.body[:0] = [turn, self._fault_if(test, "loop", node), *clock]
         return [begin, node]
 
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
+        """Without `print`, unless somebody is there to read it: compiled code might wait for Python to do it."""
+        if self._scope.calls_builtin(node.value, "print") and not self._build.prints:
+            return ast.copy_location(ast.Pass(), node)
+        self.generic_visit(node)
+        return node
+
     def visit_Assert(self, node: ast.Assert) -> ast.stmt:
         return self._fault_if(ast.UnaryOp(ast.Not(), self.visit(node.test)), "assert", node)
 
