@@ -99,17 +99,6 @@ def _at_compiled(a, i):
     return stop_outside
 
 
-def inside_at(function: str, line: int) -> Callable:
-    """`inside(a, i)` gives i to read `a[i]` with, or stops: compiled, in every build, at this line of a function."""
-
-    def inside(a, i):
-        if outside(a, i):
-            raise KernelFault("index", function, line)
-        return i
-
-    return inside
-
-
 # ---------------------------------------------------------------------- arithmetic
 
 
@@ -386,3 +375,37 @@ def _fit_compiled(old, new):
 
 
 CHECKED_OPERATORS = {"Div": divide, "FloorDiv": floor_divide, "Mod": modulo}
+
+
+# ---------------------------------------------------------------------- tests in every build
+
+
+def _inside_at(function: str, line: int) -> Callable:
+    def inside(a, i):
+        if outside(a, i):
+            raise KernelFault("index", function, line)
+        return i
+
+    return inside
+
+
+def _count_at(function: str, line: int) -> Callable:
+    def count(n):
+        if n < 1:
+            raise KernelFault("count", function, line)
+        return n
+
+    return count
+
+
+def _bounds_at(function: str, line: int) -> Callable:
+    def bounds(low, high):
+        if high <= low:
+            raise KernelFault("bounds", function, line)
+        return low, high
+
+    return bounds
+
+
+TESTS = {"inside": _inside_at, "count": _count_at, "bounds": _bounds_at}
+"""What makes a test for a line of a function: of an index that is read, of the arguments of `rng.integers`."""

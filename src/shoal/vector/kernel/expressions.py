@@ -30,7 +30,7 @@ class Expressions(ast.NodeTransformer):
         self._is_step = is_step
         self._temporaries = 0
         self.looks: dict[str, Callable] = {}
-        """What tests indices that are read, by the names that stand for it in the tree."""
+        """Tests in code that is not checked, by the names that stand for them in the tree."""
 
     # ------------------------------------------------------------------ what is read
 
@@ -55,17 +55,17 @@ class Expressions(ast.NodeTransformer):
         node.value = self._visit_base(node.value)
         node.slice = self._visit_index(node.slice)
         if not is_safe and isinstance(node.ctx, ast.Load) and (self._build.checked or self._build.compiled):
-            node.slice = call(self._look(node), copied(node.value), node.slice)
+            # a wild index would end the whole program, without a word
+            look = "at" if self._build.checked else self._look("inside", node)
+            node.slice = call(look, copied(node.value), node.slice)
         return node
 
-    def _look(self, node: ast.Subscript) -> str:
-        """What tests an index that is read: a wild one would end the whole program, without a word."""
-        if self._build.checked:
-            return "at"
+    def _look(self, what: str, node: ast.expr) -> str:
+        """The name of a test that tells where it stands."""
         function, first = self._site
-        name = f"inside_{node.lineno - first}"
-        self.looks.setdefault(f"_k_{name}", checks.inside_at(function, node.lineno - first))
-        return name
+        line = node.lineno - first
+        self.looks.setdefault(f"_k_{what}_{line}", checks.TESTS[what](function, line))
+        return f"{what}_{line}"
 
     def _visit_index(self, node: ast.expr) -> ast.expr:
         """An index, of which compiled code need not ask whether it counts from the end where it is proved not to."""
@@ -168,16 +168,8 @@ class Expressions(ast.NodeTransformer):
         is_pair = self._scope.calls_builtin(node, "divmod")
         is_extreme = not self._build.compiled and self._scope.calls_builtin(node, "min", "max")
         if isinstance(node.func, ast.Attribute):  # a method's name is not a number to widen
-            if self._build.checked and not self._is_module(node.func.value) and not node.keywords:
-                tested = {("integers", 1): "count", ("integers", 2): "bounds", ("choice", 1): "weights"}.get(
-                    (node.func.attr, len(node.args))
-                )
-                if tested is not None:
-                    read = self._visit_base if tested == "weights" else self.visit  # a row stays what it is
-                    test: ast.expr = call(tested, *map(read, node.args))
-                    node.args = [ast.Starred(test, ast.Load()) if tested == "bounds" else test]
-                    node.func.value = self._visit_base(node.func.value)
-                    return node
+            if self._test_draw(node):
+                return node
             node.func.value = self._visit_base(node.func.value)
         else:
             node.func = self.visit(node.func)
@@ -197,6 +189,25 @@ class Expressions(ast.NodeTransformer):
         if isinstance(node.func, ast.Attribute) and self._is_module(node.func.value, np):
             return call("widen", node)  # np.float32(x) is a rounded float64 here, as everywhere
         return node
+
+    def _test_draw(self, node: ast.Call) -> bool:
+        """Whether this draws a number by arguments that have to be tested, which is done."""
+        function = node.func
+        assert isinstance(function, ast.Attribute)
+        tested = {("integers", 1): "count", ("integers", 2): "bounds", ("choice", 1): "weights"}.get(
+            (function.attr, len(node.args))
+        )
+        if tested is None or node.keywords or self._is_module(function.value):
+            return False
+        if not self._build.checked and (tested == "weights" or self._scope.interval(node) is not None):
+            return False
+        if self._is_plain:
+            tested = self._look(tested, node)
+        read = self._visit_base if tested == "weights" else self.visit  # a row stays what it is
+        test: ast.expr = call(tested, *map(read, node.args))
+        node.args = [ast.Starred(test, ast.Load()) if len(node.args) == 2 else test]
+        function.value = self._visit_base(function.value)
+        return True
 
     def _array_method(self, node: ast.Call) -> tuple[str, ast.expr] | None:
         """(`array_sum`, array) for `a.sum()`, `np.sum(a)` and `sum(a)`."""

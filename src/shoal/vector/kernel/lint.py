@@ -39,7 +39,7 @@ _REFUSED: dict[type[ast.AST], str] = {
     ast.Await: "`await` cannot be used in a kernel",
     ast.AsyncFor: "`async` cannot be used in a kernel",
     ast.Delete: "`del` cannot be used in a kernel",
-    ast.JoinedStr: "an f-string cannot be used in a kernel: it works with numbers. print(x, y) shows numbers, with compiled=False",
+    ast.JoinedStr: "an f-string cannot be used in a kernel, which works with numbers. print(x, y) shows them",
     ast.ListComp: "a list comprehension allocates memory, which a kernel cannot do. Write a loop",
     ast.SetComp: "a set comprehension allocates memory, which a kernel cannot do. Write a loop",
     ast.DictComp: "a dict comprehension allocates memory, which a kernel cannot do. Write a loop",
