@@ -9,6 +9,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 from shoal.errors import KernelError
@@ -75,6 +76,8 @@ class Reach:
             definition = _definition(function)
             above = self._name_inherited(function, definition)
             names = {n: lookup(function, n) for n in _names_read(definition) - above.keys()}
+            if lookup(function, "min") is lookup(function, "max") is MISSING:
+                definition = _Clipped(names).visit(definition)
             self._trees[function] = definition, {n: v for n, v in names.items() if v is not MISSING} | above
         return self._trees[function]
 
@@ -230,6 +233,23 @@ def called(node: ast.Call, names: dict[str, Any]) -> Callable | None:
         ("numpy", "numba", "shoal.vector.kernel.scratch")
     )
     return value if is_source else None
+
+
+class _Clipped(ast.NodeTransformer):
+    """`np.clip(x, low, high)` as what it is of single numbers."""
+
+    def __init__(self, names: dict[str, Any]) -> None:
+        self._names = names
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        of = node.func.value if isinstance(node.func, ast.Attribute) and node.func.attr == "clip" else None
+        is_numpy = isinstance(of, ast.Name) and self._names.get(of.id) is np
+        if not is_numpy or len(node.args) != 3 or node.keywords:
+            return node
+        least = ast.Call(ast.Name("max", ast.Load()), node.args[:2], [])
+        made = ast.Call(ast.Name("min", ast.Load()), [least, node.args[2]], [])
+        return ast.fix_missing_locations(ast.copy_location(made, node))
 
 
 def _gives_something(definition: ast.FunctionDef) -> bool:
