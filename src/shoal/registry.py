@@ -268,8 +268,9 @@ def _kernel_options(kernel: type[Kernel]) -> type:
 
 def _check_init(kernel: type[Kernel]) -> None:
     """Refuse an `__init__` that cannot be given the parameters."""
-    taken = inspect.signature(kernel).parameters.values()
-    if kernel.params and not any(p.kind is p.VAR_KEYWORD or p.name in kernel.params for p in taken):
+    taken = inspect.signature(kernel).parameters
+    takes_all = any(p.kind is p.VAR_KEYWORD for p in taken.values())
+    if kernel.params and not takes_all and not set(kernel.params) <= taken.keys():
         code = kernel.__init__.__code__
         raise ConfigError(
             f"{kernel.__name__}.__init__ ({code.co_filename}:{code.co_firstlineno}) does not take the kernel's params. "

@@ -62,9 +62,11 @@ class Rng:
         """Uniform on [low, high)."""
         return low + (high - low) * ((self.bits() >> 11) * _TO_UNIT)
 
-    def integers(self, n: int) -> int:
-        """Uniform on 0..n-1, n below 2**32; the bias is below n / 2**32."""
-        return ((self.bits() >> 32) * n) >> 32
+    def integers(self, low: int, high: int | None = None) -> int:
+        """Uniform on low..high-1, or on 0..low-1; of n < 2**32 numbers, the bias is below n / 2**32."""
+        if high is None:
+            return ((self.bits() >> 32) * low) >> 32
+        return low + (((self.bits() >> 32) * (high - low)) >> 32)
 
     def normal(self) -> float:
         """Standard normal, by Box and Muller from two uniforms."""
@@ -153,11 +155,14 @@ def _overload_uniform(rng, low=0.0, high=1.0):
 
 
 @overload_method(RngType, "integers")
-def _overload_integers(rng, n):
-    def impl(rng, n):
-        return np.int64(((_next_bits(rng.words) >> _U(32)) * _U(n)) >> _U(32))
+def _overload_integers(rng, low, high=None):
+    def below(rng, low, high=None):
+        return np.int64(((_next_bits(rng.words) >> _U(32)) * _U(low)) >> _U(32))
 
-    return impl
+    def between(rng, low, high=None):
+        return low + np.int64(((_next_bits(rng.words) >> _U(32)) * _U(high - low)) >> _U(32))
+
+    return below if high is None or isinstance(high, types.Omitted | types.NoneType) else between
 
 
 @overload_method(RngType, "normal")

@@ -220,7 +220,8 @@ BEFORE_COMPILING = {
     # whole arrays, and what would make new ones
     "np.zeros": ({"step": "a = np.zeros(3)\ns.x = a[0]"}, ["Toy.step", "np.zeros", "scratch"]),
     "np.zeros in a late branch": ({"step": "if s.t > 9999:\n    s.x = np.zeros(3)[0]"}, ["Toy.step", "np.zeros"]),
-    "np.clip": ({"step": "s.x = np.clip(s.x, 0.0, 1.0)"}, ["Toy.step", "min(max(x, low), high)"]),
+    "np.clip of less": ({"step": "s.x = np.clip(s.x, 0.0)"}, ["Toy.step", "min(max(x, low), high)"]),
+    "np.clip of an array": ({"step": "s.x = np.clip(s.speed, 0.0, 1.0)"}, ["Toy.step", "an array where a number belongs"]),
     "np.heaviside": (
         {"step": "if s.t > 9999:\n    s.x = np.heaviside(s.x, 0.5)"},
         ["Toy.step", "np.heaviside", "0.0 if x < 0.0 else (1.0 if x > 0.0 else h)"],
@@ -261,9 +262,33 @@ BEFORE_COMPILING = {
     "math.dist": ({"step": "if s.t > 9999:\n    s.x = math.dist((0, 0), (1, 1))"}, ["math.dist cannot be used"]),
     "range()": ({"step": "for k in range():\n    s.x = k"}, ["Toy.step", "range"]),
     # random numbers and scratch
-    "two bounds of rng.integers": (
-        {"step": "if s.t > 9999:\n    s.n = rng.integers(1, 5)"},
-        ["rng.integers(n)", "a + rng.integers(b - a)"],
+    "bounds in the wrong order": (
+        {"step": "if s.t > 9999:\n    s.n = rng.integers(5, 1)"},
+        ["Toy.step", "rng.integers(5, 1)", "above"],
+    ),
+    "bounds that a step computes": (
+        {"step": "s.n = rng.integers(s.t, 3)"},
+        ["Toy.step", "rng.integers(3, 3): high must be above low", "trial"],
+    ),
+    "three bounds": (
+        {"step": "if s.t > 9999:\n    s.n = rng.integers(0, 5, 1)"},
+        ["rng.integers(low, high)", "too many"],
+    ),
+    "rng.random": ({"step": "if s.t > 9999:\n    s.x = rng.random()"}, ["no 'random'", "'uniform'"]),
+    "a misspelt total": (
+        {"step": "speed_sum = 0.0\nif s.t > 9999:\n    sped_sum += 1.0"},
+        ["Toy.step", "'sped_sum' has no value to begin with", "'speed_sum'"],
+    ),
+    "s for p": ({"step": "if s.t > 9999:\n    s.x = s.limit"}, ["s has no 'limit'", "p.limit"]),
+    "a helper as a method": (
+        {"step": "if s.t > 9999:\n    s.lift()", "more": "def lift(s):\n    s.x += 1.0"},
+        ["s has no 'lift'", "Toy.lift"],
+    ),
+    "an index outside a tuple": ({"step": "s.x = (1.0, 2.0)[s.t]"}, ["Toy.step", "outside its tuple", "trial"]),
+    "min of one number": ({"step": "s.x = min(s.t)"}, ["Toy.step", "min(s.t)", "single number"]),
+    "a NaN that is seen later": (
+        {"step": "s.speed[1] = math.sqrt(-1.0 * s.t)\ns.x += s.speed[1]"},
+        ["Toy.observe", "NaN", "first NaN was stored by `s.speed[1] = math.sqrt(-1.0 * s.t)`"],
     ),
     "arguments of rng.normal": ({"step": "s.x = rng.normal(0.0, 1.0)"}, ["rng.normal()", "mean + deviation"]),
     "one bound of rng.uniform": ({"step": "s.x = rng.uniform(5)"}, ["rng.uniform(low, high)"]),
@@ -420,6 +445,7 @@ BEFORE_COMPILING = {
 """Name: (lines to put in, words of the sentence); each is told before anything is compiled."""
 
 NOTES = {
+    "print": ({"step": "if s.t > 9999:\n    print(s.t)"}, ["Toy.step", "prints", "compiled=False"]),
     "a function of lanes with seats": (
         {"more": "def turn(s, p):\n    return 0"},
         ["Toy.turn", "never called", "seats = 2"],

@@ -16,6 +16,8 @@ if action == 2:
 if action == 3:
     while s.t > 0:
         s.x += 1.0
+if action == 0:
+    s.n = rng.integers(5 - s.t)
 """
 
 
@@ -36,13 +38,19 @@ def play(lanes, *actions):
         lanes.step(np.array(action))
 
 
-def test_compiled_code_stops_before_it_writes_outside_and_in_endless_loops(toy):
+def test_compiled_code_stops_before_it_writes_or_reads_outside_and_in_endless_loops(toy):
     lanes = KernelBatch(toy, 2)
-    play(lanes, [0, 0], [1, 2])
+    play(lanes, [0, 0], [1, 0])
     with pytest.raises(
         KernelError, match=r"Toy.step \(.*toy.py:38\): an index runs outside its array, in `s.speed\[s.t\]"
     ):
         play(lanes, [0, 0], [0, 0], [0, 1])
+    with pytest.raises(
+        KernelError, match=r"Toy.step \(.*toy.py:40\): an index runs outside .* `s.x = s.speed\[s.t \+ 1\]"
+    ):
+        play(lanes, [0, 0], [0, 0], [0, 2])
+    with pytest.raises(KernelError, match=r"Toy.step \(.*toy.py:45\): rng.integers\(n\) needs an n of at least 1"):
+        play(lanes, *[[0, 0]] * 5)
     with pytest.raises(KernelError, match=r"Toy.step \(.*toy.py:42\): a `while` loop has gone round 16,777,216 times"):
         play(lanes, [0, 3])
 

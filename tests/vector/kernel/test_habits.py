@@ -65,8 +65,13 @@ class Habits(Kernel):
         low, high = range_of(STEPS[action % 2])
         s.vel[:, 1] = s.pos[:, 0]
         s.pos[1:, :] = s.pos[:-1, :]
+        s.vel[:-1] = s.vel[1:]
+        s.vel[1:] = s.vel[:-1]
         s.pos[0] = abs(product) * 1e-3 + low * high
         s.t += 1
+        s.pair[0] += 0.01 * (rng.integers(s.t) + rng.integers(s.t, 9) + s.board[1 - s.t // 6, s.t // 8])
+        s.pair[0] = np.clip(s.pair[0], low - 1, 2.5) + np.clip(s.t, 1, 3)
+        s.pair[1] += 0.01 * ((s.board[0, 1] - 40 * s.t) // 7 - (s.board[0, 1] - 40 * s.t) % 7)
         return float(s.flag) + product + clip(total(s)) + clip(s.t, high=3), False, s.t == 5
 
     @staticmethod

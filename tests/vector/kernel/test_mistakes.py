@@ -62,9 +62,10 @@ def test_what_only_the_compiler_finds_is_told_in_a_sentence_too(step, words, tmp
         KernelBatch(toy, 2)
 
 
-def test_an_init_that_takes_no_params_is_refused(tmp_path):
+@pytest.mark.parametrize("arguments", ["self", "self, limit=3"])
+def test_an_init_that_does_not_take_all_params_is_refused(arguments, tmp_path):
     with pytest.raises(ShoalError, match=r"Toy.__init__ \(.*toy\.py:\d+\).*`state`.*`params`"):
-        shoal.make(load(tmp_path, program(more="def __init__(self):\n    self.count = 0")), 2)
+        shoal.make(load(tmp_path, program(more=f"def __init__({arguments}):\n    self.count = 0")), 2)
 
 
 def test_parameters_that_are_no_dict_are_told_of_by_make(tmp_path):

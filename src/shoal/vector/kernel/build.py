@@ -35,6 +35,13 @@ class Build:
     checked: bool = False
     turn: Callable[[], None] = lambda: None
     """Called at every turn of a `while` loop, as Python."""
+    stored: Callable[[float], None] | None = None
+    """Called with every fraction that the checked build stores, as Python; then it is a trial."""
+
+    @property
+    def prints(self) -> bool:
+        """Whether `print` does what it says."""
+        return not self.compiled and self.stored is None
 
     def namespace(self, wrap: Wrap) -> dict[str, Any]:
         """What the rewritten source refers to."""
@@ -59,11 +66,12 @@ class Build:
             **({"convert": convert, "min": numbers.extreme(min), "max": numbers.extreme(max)} if python else {}),
             "divmod": checks.divide_whole if checked else numbers.divide_whole,
             "lasts": lasts,
-            "fit": checks.fit if checked else numbers.fit,
+            "fit": self._checked_fit() if checked else numbers.fit,
             "outside": checks.outside,
             "beyond": checks.beyond,
             "at": checks.at,
             "count": checks.count,
+            "bounds": checks.bounds,
             "weights": checks.weights,
             "fill": fill if self.compiled else filler(checks.fit if checked else numbers.fit),
             "turn": self.turn,
@@ -75,6 +83,18 @@ class Build:
             **{f"array_{name}": numbers.wrapped(f) if python else wrap(f) for name, f in numbers.ARRAY_METHODS.items()},
         }
         return {f"_k_{name}": value for name, value in names.items()}
+
+    def _checked_fit(self) -> Callable[[Any, Any], Any]:
+        stored = self.stored
+        if stored is None:
+            return checks.fit
+
+        def fit(old: Any, new: Any) -> Any:
+            if isinstance(new, float):
+                stored(new)
+            return checks.fit(old, new)
+
+        return fit
 
 
 def lasts(start: Any, stop: Any, step: Any) -> bool:

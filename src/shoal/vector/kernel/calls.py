@@ -169,16 +169,17 @@ def _of_rng(node: ast.Call, method: str, text: str, scope: Scope) -> str | None:
     try:
         signature.bind(None, *node.args, **{str(keyword.arg): keyword.value for keyword in node.keywords})
     except TypeError as error:
-        also = {
-            "integers": "; for a whole number from a to b - 1 write a + rng.integers(b - a)",
-            "normal": "; write mean + deviation * rng.normal()",
-        }.get(method, "")
+        also = "; write mean + deviation * rng.normal()" if method == "normal" else ""
         return f"{shown} is called with {error}{also}."
     given = node.args[0] if node.args else None
     if method == "choice" and given and isinstance(given, ast.Constant) | isinstance(scope.kind(given), Number):
         return f"{ast.unparse(node)}: weights are a row of numbers. For a number below n write rng.integers(n)."
-    if method == "integers" and isinstance(given, ast.Constant) and type(given.value) is not int:
-        return f"{ast.unparse(node)}: n must be a whole number."
+    if method == "integers" and any(isinstance(a, ast.Constant) and type(a.value) is not int for a in node.args):
+        return f"{ast.unparse(node)}: bounds must be whole numbers."
+    if method == "integers" and len(node.args) == 2:
+        low, high = map(scope.interval, node.args)
+        if low and high and high[1] <= low[0]:
+            return f"{ast.unparse(node)}: high must be above low."
     if method == "uniform" and len(node.args) + len(node.keywords) == 1:
         return f"{ast.unparse(node)}: rng.uniform takes both bounds, rng.uniform(low, high), or none for 0 to 1."
     return None

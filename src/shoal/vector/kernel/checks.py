@@ -170,6 +170,15 @@ def count(n: Any) -> Any:
     return n
 
 
+def bounds(low: Any, high: Any) -> tuple[Any, Any]:
+    """Both arguments of `rng.integers`."""
+    if isinstance(low, float) or isinstance(high, float):
+        raise KernelFault(f"rng.integers({show(low)}, {show(high)}): both must be whole numbers; write int(...)")
+    if not 1 <= high - low < 2**32:
+        raise KernelFault(f"rng.integers({low}, {high}): high must be above low, and by less than 2**32")
+    return low, high
+
+
 def weights(given: Any) -> Any:
     """The argument of `rng.choice`."""
     if isinstance(given, int | float):
@@ -270,6 +279,16 @@ def _count_compiled(n):
     return stop_below_one
 
 
+@overload(bounds)
+def _bounds_compiled(low, high):
+    def stop_unless_above(low, high):
+        if high - low < 1 or high - low > 4294967295:
+            raise KernelFault("bounds")
+        return low, high
+
+    return stop_unless_above
+
+
 @overload(weights)
 def _weights_compiled(given):
     def stop_below_zero(given):
@@ -356,3 +375,37 @@ def _fit_compiled(old, new):
 
 
 CHECKED_OPERATORS = {"Div": divide, "FloorDiv": floor_divide, "Mod": modulo}
+
+
+# ---------------------------------------------------------------------- tests in every build
+
+
+def _inside_at(function: str, line: int) -> Callable:
+    def inside(a, i):
+        if outside(a, i):
+            raise KernelFault("index", function, line)
+        return i
+
+    return inside
+
+
+def _count_at(function: str, line: int) -> Callable:
+    def count(n):
+        if n < 1:
+            raise KernelFault("count", function, line)
+        return n
+
+    return count
+
+
+def _bounds_at(function: str, line: int) -> Callable:
+    def bounds(low, high):
+        if high <= low:
+            raise KernelFault("bounds", function, line)
+        return low, high
+
+    return bounds
+
+
+TESTS = {"inside": _inside_at, "count": _count_at, "bounds": _bounds_at}
+"""What makes a test for a line of a function: of an index that is read, of the arguments of `rng.integers`."""

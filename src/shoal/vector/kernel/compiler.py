@@ -63,6 +63,17 @@ _IN_OTHER_WORDS = {
     "it needs one kind",
     "failed to unpack none": "a function never comes to its end",
 }
+_OF_PYTHON = (
+    (r"tuple index out of range", "an index runs outside its tuple"),
+    (r"'float' object cannot be interpreted as an integer", "a fraction where a whole number belongs; write int(...)"),
+    (r"only .*arrays can be converted|The truth value of an array", "an array where a number belongs; write its index"),
+    (r"'(?:int|float|bool)' object is not iterable", "a single number where an array or several numbers belong"),
+    (r"cannot unpack non-iterable", "a single number is taken apart into several names"),
+    (r"too many values to unpack|not enough values to unpack", "as many names as there are values are needed"),
+    (r"'tuple' object has no attribute", "parts of a Tuple have numbers, not names: write [0], [1], ..."),
+    (r"unsupported operand type\(s\) .*'tuple'", "a tuple where a number belongs; write its index"),
+)
+"""What Python says of kernels that run as Python, in words that suit them."""
 BLOCK_BYTES = 32 * 1024  # of lanes and their observations in a block: about a first cache
 SMALL_BLOCK_BYTES = 12 * 1024  # where lanes are small records, which are still nearer when they are observed
 _DRIVER = "<driver of "
@@ -206,7 +217,8 @@ def explain(error: BaseException, kernel: Kernel, files: set[str], moment: str =
         reason = told.group(1) if told else _short_reason(str(error))
         advice = "" if told else " Kernels are scalar Python: numbers, loops, arrays, math, plain functions."
     else:
-        reason = f"{type(error).__name__}: {error}"
+        words = next((told for said, told in _OF_PYTHON if re.search(said, str(error))), None)
+        reason = f"{words} ({error})" if words else f"{type(error).__name__}: {error}"
     place = _name_spot(kernel, *spot) if spot else kernel.name
     line = linecache.getline(*spot).strip() if spot else ""
     details = ", in " + " ".join(filter(None, [f"`{line}`" if line else "", f"({moment})" if moment else ""]))

@@ -7,7 +7,10 @@ actions, with actions that are held for a while (that is how walls are run into)
 
 from __future__ import annotations
 
+import ast
 import itertools
+import linecache
+import sys
 import time
 import types
 from collections.abc import Iterator
@@ -50,7 +53,8 @@ class _Trial:
     def __init__(self, kernel: Kernel, lanes: np.ndarray) -> None:
         self._kernel = kernel
         self._deadline = time.thread_time() + BUDGET_S
-        build = Build(compiled=False, checked=True, turn=self._turn)
+        self._nan = ""  # where the first one was stored
+        build = Build(compiled=False, checked=True, turn=self._turn, stored=self._stored)
         self._functions = SourceSet(build, lambda function: function, kernel)
         self._call = author_functions(kernel, self._functions)
         self._first = np.resize(lanes, LANES)  # as they are before the first reset
@@ -67,6 +71,7 @@ class _Trial:
         self._constant = True  # whether every look wrote the same entries
         self._notes: dict[str, str] = {}
         self._note_misspelt()
+        self._note_printed()
 
     def play(self) -> list[str]:
         try:
@@ -86,6 +91,13 @@ class _Trial:
         """At every turn of a `while` loop: an endless one is the compiled code's to tell, which is faster at it."""
         if time.thread_time() > self._deadline + BUDGET_S:
             raise _OutOfTime
+
+    def _stored(self, value: float) -> None:
+        """A NaN is often seen long after it came about: remember where it was stored first."""
+        if value != value and not self._nan:
+            line = sys._getframe(2)  # of the author's, which called `fit`, which called this
+            text = linecache.getline(line.f_code.co_filename, line.f_lineno).strip()
+            self._nan = f" The first NaN was stored by `{text}` ({line.f_code.co_filename}:{line.f_lineno})."
 
     def _play(self) -> None:
         for lane in range(LANES):
@@ -135,7 +147,8 @@ class _Trial:
         if not np.isfinite(reward):
             moment = f"lane {self._at}, step {self._steps[self._at]} of a trial"
             what = "NaN" if np.isnan(reward) else "infinite"
-            raise KernelError(f"{where(step)} returned a reward that is {what}, in {moment}.")
+            cause = self._nan if np.isnan(reward) else ""
+            raise KernelError(f"{where(step)} returned a reward that is {what}, in {moment}.{cause}")
         return bool(flags[0] or flags[1])
 
     # ------------------------------------------------------------------ looking
@@ -177,7 +190,7 @@ class _Trial:
                 entry = ", ".join(map(str, np.argwhere(np.isnan(leaf))[0])) if leaf.shape else ""
                 raise KernelError(
                     f"{where(observe)} wrote an observation that is NaN: out{subscripts(path)}[{entry}], "
-                    f"in lane {self._at}, step {self._steps[self._at]} of a trial."
+                    f"in lane {self._at}, step {self._steps[self._at]} of a trial.{self._nan}"
                 )
         if "space" not in self._notes and not kernel.lane_observation_space.contains(
             _as_sample(kernel.lane_observation_space, out)
@@ -256,6 +269,13 @@ class _Trial:
             meant = nearest(name, SIGNATURES)
             if meant is not None and meant not in vars(type(self._kernel)):
                 self._notes[f"misspelt {name}"] = f"{where(member)} is never called. Did you mean {meant!r}?"
+
+    def _note_printed(self) -> None:
+        reach = Reach(self._kernel)
+        for function in reach.functions():
+            for node in ast.walk(reach.parse(function)[0]):
+                if reach.scope(function).calls_builtin(node, "print"):
+                    self._notes["print"] = f"{where(function, node.lineno)} prints, which only `compiled=False` shows."  # type: ignore[attr-defined]
 
     def _note_written(self, s: Any) -> None:
         """Which entries `observe` writes, from two looks at rows that hold different patterns before."""

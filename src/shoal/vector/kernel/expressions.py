@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,8 @@ class Expressions(ast.NodeTransformer):
         self._site = site
         self._is_step = is_step
         self._temporaries = 0
+        self.looks: dict[str, Callable] = {}
+        """Tests in code that is not checked, by the names that stand for them in the tree."""
 
     # ------------------------------------------------------------------ what is read
 
@@ -46,14 +49,23 @@ class Expressions(ast.NodeTransformer):
         return call("widen", inner) if isinstance(node.ctx, ast.Load) else inner
 
     def _visit_element(self, node: ast.Subscript) -> ast.expr:
-        is_safe = not self._build.checked or self._scope.is_inside(node.value, node.slice) or has_slice(node.slice)
+        is_safe = self._scope.is_inside(node.value, node.slice) or has_slice(node.slice)
         if isinstance(node.slice, ast.Constant) and not isinstance(self._scope.kind(node.value), Cells):
             is_safe = True  # a part of a tuple, which may be of several types: its index must stay a constant
         node.value = self._visit_base(node.value)
         node.slice = self._visit_index(node.slice)
-        if not is_safe and isinstance(node.ctx, ast.Load):
-            node.slice = call("at", copied(node.value), node.slice)
+        if not is_safe and isinstance(node.ctx, ast.Load) and (self._build.checked or self._build.compiled):
+            # a wild index would end the whole program, without a word
+            look = "at" if self._build.checked else self._look("inside", node)
+            node.slice = call(look, copied(node.value), node.slice)
         return node
+
+    def _look(self, what: str, node: ast.expr) -> str:
+        """The name of a test that tells where it stands."""
+        function, first = self._site
+        line = node.lineno - first
+        self.looks.setdefault(f"_k_{what}_{line}", checks.TESTS[what](function, line))
+        return f"{what}_{line}"
 
     def _visit_index(self, node: ast.expr) -> ast.expr:
         """An index, of which compiled code need not ask whether it counts from the end where it is proved not to."""
@@ -156,15 +168,7 @@ class Expressions(ast.NodeTransformer):
         is_pair = self._scope.calls_builtin(node, "divmod")
         is_extreme = not self._build.compiled and self._scope.calls_builtin(node, "min", "max")
         if isinstance(node.func, ast.Attribute):  # a method's name is not a number to widen
-            tested = {"integers": "count", "choice": "weights"}.get(node.func.attr)
-            if (
-                self._build.checked
-                and tested is not None
-                and len(node.args) == 1
-                and not self._is_module(node.func.value)
-            ):
-                node.args = [call(tested, self._visit_base(node.args[0]))]
-                node.func.value = self._visit_base(node.func.value)
+            if self._test_draw(node):
                 return node
             node.func.value = self._visit_base(node.func.value)
         else:
@@ -185,6 +189,25 @@ class Expressions(ast.NodeTransformer):
         if isinstance(node.func, ast.Attribute) and self._is_module(node.func.value, np):
             return call("widen", node)  # np.float32(x) is a rounded float64 here, as everywhere
         return node
+
+    def _test_draw(self, node: ast.Call) -> bool:
+        """Whether this draws a number by arguments that have to be tested, which is done."""
+        function = node.func
+        assert isinstance(function, ast.Attribute)
+        tested = {("integers", 1): "count", ("integers", 2): "bounds", ("choice", 1): "weights"}.get(
+            (function.attr, len(node.args))
+        )
+        if tested is None or node.keywords or self._is_module(function.value):
+            return False
+        if not self._build.checked and (tested == "weights" or self._scope.interval(node) is not None):
+            return False
+        if self._is_plain:
+            tested = self._look(tested, node)
+        read = self._visit_base if tested == "weights" else self.visit  # a row stays what it is
+        test: ast.expr = call(tested, *map(read, node.args))
+        node.args = [ast.Starred(test, ast.Load()) if len(node.args) == 2 else test]
+        function.value = self._visit_base(function.value)
+        return True
 
     def _array_method(self, node: ast.Call) -> tuple[str, ast.expr] | None:
         """(`array_sum`, array) for `a.sum()`, `np.sum(a)` and `sum(a)`."""

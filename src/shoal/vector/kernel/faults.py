@@ -19,6 +19,7 @@ KINDS = {
     "int": "a number that is not finite, or too large, is made a whole number",
     "store": "a number does not fit into the field that it is stored in",
     "count": "rng.integers(n) needs an n of at least 1",
+    "bounds": "rng.integers(low, high) needs a high above low",
     "weights": "rng.choice(weights) needs weights that are not negative, with a sum above 0",
 }
 ENDLESS = 2**24

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from shoal.errors import nearest
 from shoal.vector.kernel.kinds import Scope
 
 Finding = tuple[int, str]
@@ -103,12 +104,16 @@ def unassigned(definition: ast.FunctionDef, scope: Scope) -> Iterator[tuple[int,
     flow = _Flow(definition, scope)
     arguments = [*definition.args.posonlyargs, *definition.args.args, *definition.args.kwonlyargs]
     flow.follow(definition.body, frozenset(argument.arg for argument in arguments))
+    counted = {id(node.target) for node in ast.walk(definition) if isinstance(node, ast.AugAssign)}
+    stores = [node for node in ast.walk(definition) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    assigned = {node.id for node in stores if id(node) not in counted}
     for name, line in flow.reads.items():
-        yield (
-            line,
-            f"{name!r} may have no value here: it is assigned on other ways through the function only. "
-            "Give it one beforehand.",
-        )
+        if name in assigned:
+            said = f"{name!r} may have no value here: it is assigned on other ways through the function only."
+            hint = None
+        else:  # only ever counted up, which misspelt names are
+            said, hint = f"{name!r} has no value to begin with.", nearest(name, assigned)
+        yield line, said + (f" Did you mean {hint!r}?" if hint else " Give it one beforehand.")
 
 
 class _Flow:

@@ -248,9 +248,10 @@ class Scope:
         if self.calls_builtin(node, "len") and len(node.args) == 1:
             cells = self.kind(node.args[0])
             return (cells.shape[0], cells.shape[0]) if isinstance(cells, Cells) else None
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "integers" and len(node.args) == 1:
-            count = self.interval(node.args[0])
-            return (0, count[1] - 1) if count and count[0] > 0 else None
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "integers" and 0 < len(node.args) <= 2:
+            *lows, high = map(self.interval, node.args)
+            low = lows[0] if lows else (0, 0)
+            return (low[0], high[1] - 1) if low and high and high[0] > low[1] else None
         return None
 
     def is_inside(self, array: ast.expr, index: ast.expr) -> bool:

@@ -39,7 +39,7 @@ _REFUSED: dict[type[ast.AST], str] = {
     ast.Await: "`await` cannot be used in a kernel",
     ast.AsyncFor: "`async` cannot be used in a kernel",
     ast.Delete: "`del` cannot be used in a kernel",
-    ast.JoinedStr: "an f-string cannot be used in a kernel: it works with numbers. print(x, y) shows numbers",
+    ast.JoinedStr: "an f-string cannot be used in a kernel, which works with numbers. print(x, y) shows them",
     ast.ListComp: "a list comprehension allocates memory, which a kernel cannot do. Write a loop",
     ast.SetComp: "a set comprehension allocates memory, which a kernel cannot do. Write a loop",
     ast.DictComp: "a dict comprehension allocates memory, which a kernel cannot do. Write a loop",
@@ -97,7 +97,7 @@ def check_function(
     findings += call_mistakes(definition, scope, lookup)
     findings += mixed_tuples(definition, lookup)
     findings += store_mistakes(definition, scope, lookup)
-    findings += _Uses(scope, name, lookup).findings(definition)
+    findings += _Uses(scope, name, lookup, meant).findings(definition)
     if findings:
         raise Mistake(*min(findings, key=lambda finding: finding[0]))
 
@@ -186,13 +186,25 @@ def _unknown_names(
 # ---------------------------------------------------------------------- records and arrays
 
 
+_OTHER_DRAWS = {
+    "random": "uniform",
+    "rand": "uniform",
+    "randint": "integers",
+    "standard_normal": "normal",
+    "gauss": "normal",
+}
+
+
 class _Uses(ast.NodeVisitor):
     """Findings about the use of fields, arrays and the lane's random numbers."""
 
-    def __init__(self, scope: Scope, name: str | None, lookup: Callable[[str], Any]) -> None:
+    def __init__(
+        self, scope: Scope, name: str | None, lookup: Callable[[str], Any], meant: Callable[[str], str]
+    ) -> None:
         self._scope = scope
         self._name = name
         self._lookup = lookup
+        self._meant = meant
         self._state = ""  # what the function calls the state, if it must not change it
         self._choices = 0  # choices around the place
         self._findings: list[Finding] = []
@@ -260,13 +272,13 @@ class _Uses(ast.NodeVisitor):
         base, text = self._scope.kind(node.value), ast.unparse(node.value)
         if isinstance(base, Fields):
             if node.attr not in base.members:
-                self._say(node, _no_member(text, node.attr, base))
+                self._say(node, _no_member(text, node.attr, base, self._meant(node.attr)))
             elif base.constant and isinstance(node.ctx, ast.Store):
                 self._say(node, _is_constant(f"{text}.{node.attr}", base))
             elif isinstance(node.ctx, ast.Store) and not isinstance(base.members[node.attr], Number):
                 self._say(node, _whole(f"{text}.{node.attr}", base.members[node.attr]))
         elif isinstance(base, Stream) and node.attr not in RNG_METHODS:
-            meant = nearest(node.attr, RNG_METHODS)
+            meant = _OTHER_DRAWS.get(node.attr) or nearest(node.attr, RNG_METHODS)
             hint = f" Did you mean {meant!r}?" if meant else ""
             self._say(node, f"{text} has no {node.attr!r}; it has {', '.join(RNG_METHODS)}.{hint}")
         elif isinstance(base, Number):
@@ -344,9 +356,10 @@ def _first(kind: Kind) -> str:
     return next(iter(kind.members), "name") if isinstance(kind, Fields) else "name"
 
 
-def _no_member(text: str, name: str, base: Fields) -> str:
+def _no_member(text: str, name: str, base: Fields, elsewhere: str) -> str:
+    """`elsewhere` says where there is something of this name, or nothing."""
     meant = nearest(name, base.members)
-    hint = f" Did you mean {meant!r}?" if meant else ""
+    hint = f" {elsewhere}" if elsewhere else f" Did you mean {meant!r}?" if meant else ""
     return f"{text} has no {name!r}: {base.what} has {', '.join(base.members) or 'nothing'}.{hint}"
 
 

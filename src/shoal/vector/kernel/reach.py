@@ -9,6 +9,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 from shoal.errors import KernelError
@@ -75,13 +76,15 @@ class Reach:
             definition = _definition(function)
             above = self._name_inherited(function, definition)
             names = {n: lookup(function, n) for n in _names_read(definition) - above.keys()}
+            if lookup(function, "min") is lookup(function, "max") is MISSING:
+                definition = _Clipped(names).visit(definition)
             self._trees[function] = definition, {n: v for n, v in names.items() if v is not MISSING} | above
         return self._trees[function]
 
     def checked_scope(self, function: Callable) -> Scope:
         """What is known inside `function`; `KernelError` for a mistake that can be seen in its source."""
         definition, names = self.parse(function)
-        scope = self._scope(function)
+        scope = self.scope(function)
 
         def meaning(name: str) -> Any:
             return names[name]
@@ -96,7 +99,7 @@ class Reach:
     def preamble(self, function: Callable) -> list[ast.stmt]:
         """Statements to put before the function's own: `out` starts at zero, a scalar action is a float64 or int64."""
         definition, _ = self.parse(function)
-        role, scope = self.role(function), self._scope(function)
+        role, scope = self.role(function), self.scope(function)
         if role in ("observe", "inform") and self._kernel is not None and self._kernel.function(role) is function:
             return clearing(definition, scope)
         if role == "step" and self._kernel is not None:
@@ -111,7 +114,8 @@ class Reach:
                 return [ast.copy_location(statement, definition.body[0])]
         return []
 
-    def _scope(self, function: Callable) -> Scope:
+    def scope(self, function: Callable) -> Scope:
+        """What is known inside `function`."""
         definition, names = self.parse(function)
         return Scope(definition, self._arguments.get(function, {}), lambda name: names.get(name, MISSING))
 
@@ -164,7 +168,7 @@ class Reach:
     def _enter(self, function: Callable, depth: int = 0) -> None:
         """Tell what `function` calls what it is called with."""
         definition, names = self.parse(function)
-        scope = self._scope(function)
+        scope = self.scope(function)
         for node in ast.walk(definition):
             callee = called(node, names) if isinstance(node, ast.Call) else None
             if callee is None or depth > 50:
@@ -229,6 +233,23 @@ def called(node: ast.Call, names: dict[str, Any]) -> Callable | None:
         ("numpy", "numba", "shoal.vector.kernel.scratch", "shoal.jit.vector_maths")
     )
     return value if is_source else None
+
+
+class _Clipped(ast.NodeTransformer):
+    """`np.clip(x, low, high)` as what it is of single numbers."""
+
+    def __init__(self, names: dict[str, Any]) -> None:
+        self._names = names
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        of = node.func.value if isinstance(node.func, ast.Attribute) and node.func.attr == "clip" else None
+        is_numpy = isinstance(of, ast.Name) and self._names.get(of.id) is np
+        if not is_numpy or len(node.args) != 3 or node.keywords:
+            return node
+        least = ast.Call(ast.Name("max", ast.Load()), node.args[:2], [])
+        made = ast.Call(ast.Name("min", ast.Load()), [least, node.args[2]], [])
+        return ast.fix_missing_locations(ast.copy_location(made, node))
 
 
 def _gives_something(definition: ast.FunctionDef) -> bool:

@@ -3,12 +3,11 @@
 - *Numbers are widened where they are read*: `s.x` and `a[i]` become `widen(s.x)`, and `s.x += y` becomes
   `s.x = widen(s.x) + y`. `x ** 2` becomes the product that Numba would make of it (C's `pow` may round otherwise).
 - *Operators that differ are calls*, as Python all arithmetic, compiled only `**`, `~` and shifts.
-- *What is written stays inside*: an index that is written to and cannot be proved to lie inside (`kinds.py`) is tested
-  in every build, for a write outside would spoil another field or lane. A read outside spoils nothing but its result,
-  and is tested by the checked build.
-- *`while` loops end*, if only with a fault.
+- *Indices stay inside*: one that cannot be proved to lie inside (`kinds.py`) is tested in every build, for a write
+  outside would spoil another field or lane, and a read far outside would end the program.
+- *`while` loops end*, if only with a fault, and `rng.integers` is asked for at least one number.
 
-The checked build tests indices that are read, divisions, shifts, and whether numbers fit where they are stored.
+The checked build tests divisions, shifts, and whether numbers fit where they are stored.
 
 `out` of an `observe` or `inform` starts at zero (`clearing`). Clearing a row that is then written in full would cost a
 quarter of a small kernel's time, so it is left out where the source shows that every entry is written: by constant
@@ -210,6 +209,13 @@ class Rewriter(Expressions):
         clock = [] if self._build.compiled else [ast.copy_location(ast.Expr(call("turn")), node)]
         node.body[:0] = [turn, self._fault_if(test, "loop", node), *clock]
         return [begin, node]
+
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
+        """Without `print`, unless somebody is there to read it: compiled code might wait for Python to do it."""
+        if self._scope.calls_builtin(node.value, "print") and not self._build.prints:
+            return ast.copy_location(ast.Pass(), node)
+        self.generic_visit(node)
+        return node
 
     def visit_Assert(self, node: ast.Assert) -> ast.stmt:
         return self._fault_if(ast.UnaryOp(ast.Not(), self.visit(node.test)), "assert", node)

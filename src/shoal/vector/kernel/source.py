@@ -93,6 +93,7 @@ class SourceSet:
         ]  # computed when it was defined
         rewriter = Rewriter(self._build, scope, modules, site, self._reach.role(function) == "step")
         tree = ast.fix_missing_locations(ast.Module([rewriter.visit(definition)], []))
+        namespace |= {name: self._wrap(look) for name, look in rewriter.looks.items()}
         exec(compile(tree, function.__code__.co_filename, "exec"), namespace)
         rewritten = namespace[definition.name]
         rewritten.__qualname__ = function.__qualname__
