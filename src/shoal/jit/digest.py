@@ -29,7 +29,8 @@ from numba.extending import _Intrinsic
 
 _NUMBERS = (bool, int, float, complex, str, bytes, type(None), type(...))  # and what else is known by its text
 # what these mean is decided by their version, which is part of every digest
-_FOREIGN = {"builtins", "math", "cmath", "operator", "typing", "collections", "enum", "numpy", "numba", "llvmlite"}
+_FOREIGN = {"builtins", "math", "cmath", "operator", "typing", "collections", "enum", "hashlib", "re", "struct"}
+_FOREIGN |= {"numpy", "numba", "llvmlite"}
 
 
 def digest_of(*values: object) -> str:
