@@ -2,8 +2,8 @@
 
 Where a loop of vectors sets a field of one byte in some lanes, LLVM 22 makes a masked store of sixteen bytes for
 AVX-512, eight of which are masked out; but if the mask was put aside on the stack before, those eight bits of it are
-whatever they were, and the next eight lanes are spoiled. So the old bytes are read, chosen from, and all written: they are
-lanes of the same block, which no other thread has.
+whatever they were, and the next eight lanes are spoiled. So the old bytes are read, chosen from, and all written: they
+are lanes of the same block, which no other thread has.
 """
 
 from __future__ import annotations
