@@ -7,6 +7,8 @@
     rng       one random generator per lane
     splitmix  random numbers of compiled code that passes its state along
     maths     sine, cosine and small powers as plain arithmetic
+    vector_maths, vector_code  sine, cosine and remainder of several lanes at once, with the C library's bits
+    narrow_stores  bytes that some lanes set, without an instruction that LLVM gets wrong
     simd      blocks of matrix products in vector registers, fast exp, log and tanh
 
 Functions that only compiled code calls are decorated with `inner` (or any `numba.njit` without `cache=True`), those

@@ -27,9 +27,12 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 from numba.extending import _Intrinsic
 
+from shoal.jit.vector_maths import c_library
+
 _NUMBERS = (bool, int, float, complex, str, bytes, type(None), type(...))  # and what else is known by its text
 # what these mean is decided by their version, which is part of every digest
-_FOREIGN = {"builtins", "math", "cmath", "operator", "typing", "collections", "enum", "numpy", "numba", "llvmlite"}
+_FOREIGN = {"builtins", "math", "cmath", "operator", "typing", "collections", "enum", "hashlib", "re", "struct"}
+_FOREIGN |= {"numpy", "numba", "llvmlite"}
 
 
 def digest_of(*values: object) -> str:
@@ -42,12 +45,12 @@ def digest_of(*values: object) -> str:
 
 @functools.cache
 def _machine() -> tuple[str, ...]:
-    """Versions, the processor, and the settings of Numba that change what it makes."""
+    """Versions, the processor, the C library, and the settings of Numba that change what it makes."""
     versions = (numba.__version__, llvmlite.__version__, np.__version__, str(sys.version_info[:3]))
     names = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "CPU_NAME")
     options = [str(getattr(numba.config, name)) for name in names]
     features = llvm.get_host_cpu_features().flatten()
-    return (*versions, *options, llvm.get_host_cpu_name(), features)
+    return (*versions, *options, llvm.get_host_cpu_name(), features, c_library())
 
 
 class _Reach:

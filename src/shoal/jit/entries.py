@@ -22,6 +22,7 @@ from numba.core.dispatcher import Dispatcher
 
 from shoal.jit import vector_maths
 from shoal.jit.cache import CachedModule
+from shoal.jit.narrow_stores import without_narrow_stores
 
 # without reference counting (`_nrt`) a view of a row costs nothing; the price is that nothing can be allocated
 LEAN: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
@@ -161,6 +162,7 @@ class WholeLibrary(JITCodeLibrary):
         full.run(self._final_module, full_builder)
         if has_maths:
             self._put_in(full_builder)
+        self._final_module = without_narrow_stores(self._final_module)
 
     def _put_in(self, builder: llvm.PassBuilder) -> None:
         """What vectors are handed to, in place of its calls: constants are then loaded once, and what is common is."""

@@ -20,6 +20,7 @@ import gymnasium as gym
 import numpy as np
 
 from shoal.errors import KernelWarning
+from shoal.jit.digest import digest_of
 from shoal.port.constants import fingerprint_now
 from shoal.port.joining import describe
 from shoal.port.known import keep_factor
@@ -175,7 +176,7 @@ def measured_factor(make: Callable[[], gym.Env], kernel: type[PortedKernel]) -> 
 
 
 def key_of(make: Callable[[], gym.Env], tolerance: float) -> str:
-    """A digest of the class, its arguments and constants and our own source.
+    """A digest of the class, its arguments and constants, our own source and the machine with its C library.
 
     What episodes begin with is no constant: it may have been drawn at random when the environment was made.
     """
@@ -183,6 +184,7 @@ def key_of(make: Callable[[], gym.Env], tolerance: float) -> str:
     cls = type(base)
     sha = hashlib.sha256(f"{cls.__module__} {cls.__qualname__} {limit} {tolerance} {np.__version__}".encode())
     sha.update(repr(sorted(make.kwargs.items())).encode() if isinstance(make, EnvMaker) else b"")
+    sha.update(digest_of().encode())
     _feed(sha, _kept(base), _beginnings(make()), 0)
     for file in sorted(Path(__file__).parent.glob("*.py")):
         sha.update(file.read_bytes())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from shoal.port.values import attributes_of, is_helper
 Holder = tuple[str, bool]
 """An attribute, and whether it is the thing itself and does not only hold it somewhere inside."""
 Pair = tuple[Holder, Holder]
+_SINGLE = (int, float, bool, str, bytes, type(None), np.float64, np.float32, np.int64)  # most of what there is
 
 
 def _things(x: object, depth: int) -> Iterator[object]:
@@ -24,13 +25,20 @@ def _things(x: object, depth: int) -> Iterator[object]:
             x = x.base
         yield x
         return
-    changeable = isinstance(x, list | dict | set | collections.deque) or is_helper(x)
-    if changeable:
+    items: Iterable[object] = ()
+    if isinstance(x, tuple | list | collections.deque):
+        items = x
+    elif isinstance(x, dict):
+        items = x.values()
+    elif is_helper(x):
+        items = attributes_of(x).values()
+    elif not isinstance(x, set):
+        return
+    if not isinstance(x, tuple):
         yield x
-    items = (x.values() if isinstance(x, dict) else attributes_of(x).values() if is_helper(x)
-             else x if isinstance(x, list | tuple | collections.deque) else ())  # fmt: skip
     for item in items:
-        yield from _things(item, depth + 1)
+        if type(item) not in _SINGLE:
+            yield from _things(item, depth + 1)
 
 
 def held_twice(env: object) -> set[Pair]:

@@ -1,4 +1,4 @@
-"""Loops that only bring an angle within a turn (`while x > pi: x -= 2 * pi`), as one call: lanes then stay side by side."""
+"""Loops that only bring an angle within a turn (`while x > pi: x -= 2 * pi`), as one call: lanes stay side by side."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def as_call(test: str, body: list[str]) -> str | None:
         return None
     if isinstance(comparison, ast.GtE | ast.LtE):
         limit = math.nextafter(limit, -math.inf if is_down else math.inf)
-    return f"{x} = turns.lowered({x}, {limit!r}, {size!r})" if is_down else f"{x} = -turns.lowered(-{x}, {-limit!r}, {size!r})"
+    sign, limit = ("", limit) if is_down else ("-", -limit)
+    return f"{x} = {sign}turns.lowered({sign}{x}, {limit!r}, {size!r})"
 
 
 def _float(node: ast.expr) -> float | None:
