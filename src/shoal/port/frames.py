@@ -510,3 +510,39 @@ def _file_tree(file: str, _changed: int) -> list[ast.Lambda]:
     """All lambdas of a file."""
     with open(file, encoding="utf-8") as source:
         return [node for node in ast.walk(ast.parse(source.read())) if isinstance(node, ast.Lambda)]
+
+
+def looks_up(statement: ast.stmt, lookup: str) -> bool:
+    """Whether a statement contains this item of something."""
+    return any(isinstance(n, ast.Subscript) and ast.unparse(n) == lookup for n in ast.walk(statement))
+
+
+def for_each_class(statement: ast.stmt, lookup: str, count: int) -> tuple[ast.stmt, ast.expr]:
+    """A statement that looks up one of several objects of different classes, written for each, and by what it does."""
+    found = next((n for n in ast.walk(statement) if isinstance(n, ast.Subscript) and ast.unparse(n) == lookup), None)
+    calls = found is not None and any(isinstance(n, ast.Call) for n in ast.walk(found.slice))
+    if found is None or calls or not isinstance(statement, ast.Assign | ast.AugAssign | ast.Expr | ast.Return):
+        raise Cannot(
+            "chooses by a number among objects of several classes",
+            "Choose in a statement of its own, x = items[k], with the number in a name.",
+        )
+    rest = [_Fixed(lookup, count - 1).visit(copy.deepcopy(statement))]
+    for k in reversed(range(count - 1)):
+        places = ast.Tuple([ast.Constant(k), ast.Constant(k - count)], ast.Load())
+        written = _Fixed(lookup, k).visit(copy.deepcopy(statement))
+        choice = ast.If(ast.Compare(found.slice, [ast.In()], [places]), [written], rest)
+        choice.both_ways = True  # type: ignore[attr-defined]
+        rest = [ast.fix_missing_locations(ast.copy_location(choice, statement))]
+    return rest[0], found.slice
+
+
+class _Fixed(ast.NodeTransformer):
+    """Puts a number in place of what an item is looked up by."""
+
+    def __init__(self, lookup: str, k: int) -> None:
+        self.lookup, self.k = lookup, k
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        if ast.unparse(node) == self.lookup:
+            return ast.copy_location(ast.Subscript(node.value, ast.Constant(self.k), node.ctx), node)
+        return self.generic_visit(node)

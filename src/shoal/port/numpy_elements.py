@@ -17,6 +17,7 @@ from shoal.port.values import (
     Num,
     Seq,
     Value,
+    as_float,
     as_truth,
     literal,
     promote,
@@ -152,6 +153,9 @@ class NumpyElements(NumpyCalls):
 
     def np_isfinite(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         return self.elementwise(lambda a: Num(f"math.isfinite({a.expr})", Kind(BOOL)), arguments)
+
+    def np_isinf(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        return self.elementwise(lambda a: Num(f"math.isinf({as_float(a)})", Kind(BOOL)), arguments)
 
     def np_negative(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         return self.elementwise(lambda a: self.unary(ast.USub(), a), arguments)

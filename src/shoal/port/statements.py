@@ -19,7 +19,9 @@ from shoal.port.frames import (
     Loop,
     always_leaves,
     can_change,
+    for_each_class,
     loaded_names,
+    looks_up,
     match_as_if,
     not_one_list,
     returns_in_loop,
@@ -89,7 +91,14 @@ class Statements(Sharing):
             )
             self.statement = self.site
             try:
-                is_choice = self.site in self.decisions.split and not isinstance(statement, Bind)
+                lookup, count = self.decisions.chosen.get(self.site, ("", 0))
+                if lookup and not hasattr(statement, "both_ways") and looks_up(statement, lookup):
+                    chain, index = for_each_class(statement, lookup, count)
+                    place = self.place(self.value(index), count)
+                    self.emit(f"assert 0 <= {place} < {count}")
+                    rest.insert(0, chain)
+                    continue
+                is_choice = getattr(statement, "both_ways", False) or self.site in self.decisions.split and not isinstance(statement, Bind)
                 if isinstance(statement, Case) or is_choice:
                     return self.both_ways(statement, rest)
                 if isinstance(statement, ast.For | ast.While) and statement.orelse:
