@@ -322,7 +322,8 @@ class Calls(StandardCalls):
                 value = names[f.name]
                 given = not (isinstance(value, Const) and repr(value.value) == "<factory>")
                 if not given and f.default_factory is not dataclasses.MISSING:
-                    value = Const(f.default_factory())
+                    plain = f.default_factory in (list, dict, set)
+                    value = Const(f.default_factory()) if plain else self.call(Const(f.default_factory), [], {})
                 self.set_attribute(made, f.name, value)
             if hasattr(cls, "__post_init__"):
                 self.call(self.attribute(made, "__post_init__"), [], {})

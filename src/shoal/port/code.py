@@ -37,7 +37,7 @@ from shoal.port.values import (
 )
 
 V = TypeVar("V", bound=Value)
-RESERVED = {"s", "p", "rng", "action", "out", "np", "math", "gym", "scratch", "record", "pcg", "mt", "rounding"}
+RESERVED = {"s", "p", "rng", "action", "out", "np", "math", "gym", "scratch", "record", "pcg", "pcg_more", "mt", "rounding"}
 TYPE_NAMES = {"b": "b1", "i": "i{}", "u": "u{}", "f": "f{}"}
 
 

@@ -33,7 +33,7 @@ from shoal.port.values import (
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
-CHANGES = re.compile(r"\b(pcg|mt)\.|^\s*s\.[\w\[\], +*-]+ =")
+CHANGES = re.compile(r"\b(pcg|pcg_more|mt)\.|^\s*s\.[\w\[\], +*-]+ =")
 """Lines that draw a number or change the state."""
 ANY_ORDER = ("sum", "any", "all", "min", "max", "len", "set", "frozenset", "sorted")
 """What gives the same whatever the order of what it is given."""

@@ -9,6 +9,7 @@ import functools
 import inspect
 import textwrap
 import types
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -251,6 +252,12 @@ def _pattern(subject: ast.expr, pattern: ast.pattern) -> ast.expr | None:
         return ast.copy_location(ast.Compare(subject, [ast.Eq()], [pattern.value]), pattern)
     if isinstance(pattern, ast.MatchSingleton):
         return ast.copy_location(ast.Compare(subject, [ast.Is()], [ast.Constant(pattern.value)]), pattern)
+    if isinstance(pattern, ast.MatchSequence) and isinstance(subject, ast.Tuple):
+        plain = not any(isinstance(p, ast.MatchStar) for p in pattern.patterns)
+        if plain and len(subject.elts) == len(pattern.patterns):
+            tests = [_pattern(part, each) for part, each in zip(subject.elts, pattern.patterns, strict=True)]
+            known = [test for test in tests if test is not None]
+            return ast.BoolOp(ast.And(), known) if len(known) > 1 else known[0] if known else None
     if isinstance(pattern, ast.MatchOr):
         parts = [_pattern(subject, each) for each in pattern.patterns]
         return ast.copy_location(ast.BoolOp(ast.Or(), [part for part in parts if part is not None]), pattern)
@@ -325,6 +332,31 @@ def _is_own_place(leaf: ast.expr, names: set[str]) -> bool:
         return False
     parts = leaf.slice.elts if isinstance(leaf.slice, ast.Tuple) else [leaf.slice]
     return names <= {part.id for part in parts if isinstance(part, ast.Name)}
+
+
+def nodes_of_turns(body: list[ast.stmt]) -> Iterator[ast.AST]:
+    """Nodes that a loop may come to before another turn: what leaves it in the end is none of them."""
+    if body and isinstance(body[-1], ast.Return | ast.Break | ast.Raise):
+        return
+    for statement in body:
+        if isinstance(statement, ast.If):
+            yield from ast.walk(statement.test)
+            yield from nodes_of_turns(statement.body)
+            yield from nodes_of_turns(statement.orelse)
+        else:
+            yield from ast.walk(statement)
+
+
+def changes_something(function: ast.AST) -> bool:
+    """Whether a function draws, sets an attribute or an item, or calls a method that may."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            return True
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            owner = ast.unparse(node.func.value)
+            if "random" in owner or "rng" in owner or node.func.attr in ("append", "pop", "remove", "add", "popleft"):
+                return True
+    return False
 
 
 def yields(function: ast.AST) -> bool:

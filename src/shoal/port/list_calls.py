@@ -162,7 +162,12 @@ class ListCalls(PythonCalls):
         """A list changes where that is not sure: next time it is in memory, with a length of its own unless `fixed`."""
         count = len(owner.items)
         if owner.site is not None and owner.site[0] == "column":
-            _, name, layout = owner.site
+            layout, name = owner.site[2], owner.site[1]
+        elif owner.site is None and owner.place is not None and owner.place[1].startswith("s."):
+            layout, name, _ = owner.place
+        else:
+            layout, name = None, ""
+        if layout is not None:
             item = in_memory(join_all(layout.items)) if layout.items else None
             path = ("attribute", name.removeprefix("s."))
             self.decisions.layouts[path] = ListL(

@@ -22,7 +22,9 @@ from shoal.port.frames import (
     assigns,
     definition_of,
     depends_on_order,
+    changes_something,
     loaded_names,
+    nodes_of_turns,
     own_nodes,
     read_outside,
     returns_in_loop,
@@ -48,7 +50,7 @@ from shoal.port.values import (
 )
 
 
-DRAWS = re.compile(r"\b(pcg|mt)\.")
+DRAWS = re.compile(r"\b(pcg|pcg_more|mt)\.")
 
 
 class Loops(Statements):
@@ -96,7 +98,13 @@ class Loops(Statements):
         known = self.layout.attributes
         kept = {a for a, layout in known.items() if not isinstance(layout, ConstL)} | {"np_random", "_np_random"}
         looked_at = {n.attr for n in ast.walk(looks) if isinstance(n, ast.Attribute)} & kept
-        inside = [n for statement in loop.body for n in ast.walk(statement)]
+        leaves = any(isinstance(n, ast.Break | ast.Return) for statement in loop.body for n in ast.walk(statement))
+        if leaves and changes_something(looks):
+            raise Cannot(
+                "may leave before a generator has come to its end, which draws or changes something",
+                "Make a list of it first, in the class too.",
+            )
+        inside = list(nodes_of_turns(loop.body))
         changed = {n.attr for n in inside if isinstance(n, ast.Attribute) and not isinstance(n.ctx, ast.Load)}
         owners = [n.value for n in inside if isinstance(n, ast.Subscript) and not isinstance(n.ctx, ast.Load)]
         owners += [n.func.value for n in inside if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]

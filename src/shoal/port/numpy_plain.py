@@ -88,11 +88,6 @@ def digitize(x: float, bins: Array) -> np.int64:
     return np.int64(place)
 
 
-def isin(a: Array, values: Array) -> NDArray[np.bool_]:
-    """Which elements are among some values."""
-    return np.array([x in values for x in a])
-
-
 def take(a: Array, indices: NDArray[np.int64]) -> Array:
     """Elements or rows by number."""
     return a[indices]
@@ -229,3 +224,27 @@ def add_at(a: Array, indices: NDArray[np.int64], b: float) -> None:
     """`np.add.at(a, indices, b)`, in place."""
     for k in indices:
         a[k] += b
+
+
+def chosen(rng: np.random.Generator, weights: Array, size: int) -> NDArray[np.int64]:
+    """`rng.choice(len(weights), size, replace=False, p=weights)`: rounds, until there are enough different ones."""
+    chances, draws = weights.copy(), np.zeros(size)
+    found = np.zeros(size, dtype=np.int64)
+    taken = 0
+    while taken < size:
+        first = taken
+        for k in range(size - first):
+            draws[k] = rng.random()
+        for k in range(first):
+            chances[found[k]] = 0
+        cumulated = np.cumsum(chances)
+        cumulated /= cumulated[-1]
+        for k in range(size - first):
+            place = np.searchsorted(cumulated, draws[k], side="right")
+            known = False
+            for j in range(first, taken):
+                known = known or found[j] == place
+            if not known:
+                found[taken] = place
+                taken += 1
+    return found

@@ -115,6 +115,10 @@ class Statements(Sharing):
                         continue
                     status = self.loop_over(statement)
                 elif isinstance(statement, ast.Match):
+                    if any(isinstance(n, ast.Call) for n in ast.walk(statement.subject)):  # asked once
+                        subject = ast.copy_location(ast.Name(self.unique("subject"), ast.Load()), statement.subject)
+                        self.frame.names[subject.id] = self.hold(self.value(statement.subject))
+                        statement = ast.copy_location(ast.Match(subject, statement.cases), statement)
                     rest.insert(0, match_as_if(statement))
                     continue
                 else:
