@@ -89,9 +89,7 @@ class Calls(StandardCalls):
             return self.draw(receiver, function.name, arguments, named)
         return self.method(receiver, function.name, arguments, named)
 
-    def call_one_of(
-        self, options: list[Value], index: str, arguments: list[Value], named: dict[str, Value]
-    ) -> Value:
+    def call_one_of(self, options: list[Value], index: str, arguments: list[Value], named: dict[str, Value]) -> Value:
         """A call of one of several functions: a branch for each."""
         held = [self.hold(a) for a in arguments]
         index = index if self.is_stable(index) else self.temporary(index)

@@ -37,7 +37,22 @@ from shoal.port.values import (
 )
 
 V = TypeVar("V", bound=Value)
-RESERVED = {"s", "p", "rng", "action", "out", "np", "math", "gym", "scratch", "record", "pcg", "pcg_more", "mt", "rounding"}
+RESERVED = {
+    "s",
+    "p",
+    "rng",
+    "action",
+    "out",
+    "np",
+    "math",
+    "gym",
+    "scratch",
+    "record",
+    "pcg",
+    "pcg_more",
+    "mt",
+    "rounding",
+}
 TYPE_NAMES = {"b": "b1", "i": "i{}", "u": "u{}", "f": "f{}"}
 
 
@@ -337,7 +352,9 @@ class Code:
         if isinstance(value, Mem):
             return self.copy_mem(value)
         if isinstance(value, Lst):
-            layout = ListL(self.item_layout(value), value.cap, value.is_set, value.fixed, value.drops, value.is_map, value.missing)
+            layout = ListL(
+                self.item_layout(value), value.cap, value.is_set, value.fixed, value.drops, value.is_map, value.missing
+            )
             return self.write(without_references(layout), self.unique("copy"), value)
         if isinstance(value, Seq) and value.is_list:
             return self.sequence([self.copy(item) for item in value.items], True)

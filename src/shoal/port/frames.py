@@ -302,7 +302,12 @@ def depends_on_order(loop: ast.For, function: ast.AST) -> bool:
 
 
 def _keeps(
-    place: str, stores: list[tuple[Any, Any]], inside: list[ast.AST], loop: ast.For, function: ast.AST, changing: set[str]
+    place: str,
+    stores: list[tuple[Any, Any]],
+    inside: list[ast.AST],
+    loop: ast.For,
+    function: ast.AST,
+    changing: set[str],
 ) -> bool:
     """Whether what a place holds behind a loop depends on the order of the turns."""
     written = [leaf.value if isinstance(leaf, ast.Subscript) else leaf for leaf, _ in stores]

@@ -248,7 +248,15 @@ class ListL(Layout):
     def read(self, name: str, index: Index = ()) -> Value:
         length = str(self.cap) if self.fixed else spot(f"{name}_len", index)
         return Lst(
-            self.item, self.base(name), length, self.cap, index, self.is_set, self.fixed, self.drops, self.is_map,
+            self.item,
+            self.base(name),
+            length,
+            self.cap,
+            index,
+            self.is_set,
+            self.fixed,
+            self.drops,
+            self.is_map,
             self.missing,
         )
 

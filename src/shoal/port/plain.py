@@ -277,6 +277,11 @@ class PlainStatements(Attempts):
     def do_Global(self, node: ast.Global) -> str:
         raise Cannot("changes global state, which all lanes would share", "Keep it in an attribute of the environment.")
 
+    def do_Nonlocal(self, node: ast.Nonlocal) -> str:
+        raise Cannot(
+            "changes a name of the function around it", "Return the new value, or keep it in a list of one item."
+        )
+
     def do_unknown(self, node: ast.stmt) -> str:
         raise Cannot(f"is a `{type(node).__name__.lower()}` statement, which is not translated")
 

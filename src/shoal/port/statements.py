@@ -98,7 +98,11 @@ class Statements(Sharing):
                     self.emit(f"assert 0 <= {place} < {count}")
                     rest.insert(0, chain)
                     continue
-                is_choice = getattr(statement, "both_ways", False) or self.site in self.decisions.split and not isinstance(statement, Bind)
+                is_choice = (
+                    getattr(statement, "both_ways", False)
+                    or self.site in self.decisions.split
+                    and not isinstance(statement, Bind)
+                )
                 if isinstance(statement, Case) or is_choice:
                     return self.both_ways(statement, rest)
                 if isinstance(statement, ast.For | ast.While) and statement.orelse:

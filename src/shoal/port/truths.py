@@ -251,8 +251,11 @@ class Truths(Expressions):
             part, whole = (left, right) if isinstance(op, ast.LtE) else (right, left)
             listed = part if isinstance(part, Lst) else self.make_set([part], {})
             items = listed if isinstance(listed, Lst) else Seq(self.items(listed))
-            return self.list_issubset(items, whole) if isinstance(items, Lst) else self.all_of(
-                [self.contains(whole, item) for item in items.items])
+            return (
+                self.list_issubset(items, whole)
+                if isinstance(items, Lst)
+                else self.all_of([self.contains(whole, item) for item in items.items])
+            )
         if isinstance(left, Lst) or isinstance(right, Lst):
             raise Cannot("compares lists of varying length by order", "Compare their items in a loop.")
         return self.compare_numbers(op, self.number(left), self.number(right))
