@@ -259,7 +259,7 @@ def test_a_generator_that_draws_is_not_run_to_its_end():
 
 class Shared(Small):
     def begin(self):
-        self.lists = dict.fromkeys("ab", [])
+        self.lists = dict.fromkeys("ab", [])  # noqa: RUF024 — strangers do
 
     def change(self, action):
         self.lists["a"].append(action)
@@ -267,5 +267,5 @@ class Shared(Small):
 
 
 def test_one_list_for_all_keys_is_refused():
-    with pytest.raises(PortError, match="one and the same thing|shared|known in"):
+    with pytest.raises(PortError, match="one and the same thing"):
         translate(watch(Shared()), "Ported")

@@ -205,9 +205,9 @@ class SpaceSamplesOut(Small):
         return [float(self.np_random.integers(self.action_space.n)), 0, 0, 0]
 
 
-PAIRS = [(Global, GlobalOut), (Random, RandomOut), (Recursive, RecursiveOut), (FirstOfSet, FirstOfSetOut), (Lazy, LazyOut),
-         (AnyDraws, AnyDrawsOut), (UsedLate, UsedLateOut), (Enclosed, EnclosedOut), (PartOfList, PartOfListOut),
-         (Shapes, ShapesOut), (SpaceSamples, SpaceSamplesOut)]  # fmt: skip
+PAIRS = [(Global, GlobalOut), (Random, RandomOut), (Recursive, RecursiveOut), (FirstOfSet, FirstOfSetOut),
+         (Lazy, LazyOut), (AnyDraws, AnyDrawsOut), (UsedLate, UsedLateOut), (Enclosed, EnclosedOut),
+         (PartOfList, PartOfListOut), (Shapes, ShapesOut), (SpaceSamples, SpaceSamplesOut)]  # fmt: skip
 
 
 @pytest.mark.parametrize(("refused", "way_out"), PAIRS, ids=lambda part: part.__name__)

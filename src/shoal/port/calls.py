@@ -125,6 +125,8 @@ class Calls(StandardCalls):
         name = getattr(function, "__name__", "")
         if name in (*GENERATORS, "np_random") and getattr(function, "__module__", "").startswith(RANDOM):
             return self.new_generator(name, arguments)
+        if function is type and len(arguments) == 1 and isinstance(arguments[0], Obj):
+            return Const(type(arguments[0].layout.example))
         if isinstance(function, type) and function in TYPES:
             return getattr(self, f"make_{function.__name__}")(arguments, named)
         if isinstance(function, types.BuiltinFunctionType) and function.__self__ is builtins:

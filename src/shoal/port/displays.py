@@ -105,7 +105,7 @@ class Displays(Truths):
             if key is None:
                 self.all_there(value)
                 pairs = value.items if isinstance(value, DictV) else {k: Const(v) for k, v in value.value.items()}  # type: ignore[attr-defined]
-                made |= pairs
+                made |= {k: self.hold(v) for k, v in pairs.items()}
                 continue
             name = self.value(key)
             if not isinstance(name, Const):

@@ -410,6 +410,21 @@ def read_outside(function: ast.AST, name: str) -> bool:
     return any(read_outside(child, name) for child in ast.iter_child_nodes(function))
 
 
+def names_there(test: ast.expr, outcome: bool) -> set[str]:
+    """Names that are not None where a test came out this way."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return names_there(test.operand, not outcome)
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) == outcome:
+        return set().union(*(names_there(part, outcome) for part in test.values))
+    if isinstance(test, ast.Name):
+        return {test.id} if outcome else set()
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.left, ast.Name):
+        is_none = isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is None
+        wanted = ast.IsNot | ast.NotEq if outcome else ast.Is | ast.Eq
+        return {test.left.id} if is_none and isinstance(test.ops[0], wanted) else set()
+    return set()
+
+
 @functools.lru_cache(maxsize=512)
 def set_once(function: ast.AST) -> frozenset[str]:
     """Names that a function sets in one place, outside loops and branches: they mean the same from there on."""

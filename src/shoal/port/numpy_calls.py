@@ -78,7 +78,7 @@ class NumpyCalls(MapCalls):
         ranks = [len(self.shape(a)) for a in arguments if isinstance(a, Cells | Mem | Const)]
         return isinstance(axis, Const) and axis.value in (None, 0, -1) and ranks == [1]
 
-    def numpy_function(self, name: str, arguments: list[Value], named: dict[str, Value]) -> Value:
+    def numpy_function(self, name: str, arguments: list[Value], named: Given) -> Value:
         if name in OPERATIONS:
             return self.binary(OPERATIONS[name](), *[self.array(a) for a in arguments[:2]])
         if name in TESTS:
@@ -92,9 +92,8 @@ class NumpyCalls(MapCalls):
         method = getattr(self, f"np_{name}", None)
         if method is None and name in PLAIN:
             given = [a if _holds_arrays(a) else self.array(a) for a in arguments]
-            made = self.written_out(PLAIN[name], *given, **named)
-            named.read |= named.keys()  # type: ignore[attr-defined] — unknown ones are refused by the function
-            return made
+            named.read |= named.keys()  # unknown ones are refused by the function
+            return self.written_out(PLAIN[name], *given, **named)
         if method is None:
             raise Cannot(f"calls np.{name}, which has no translation", "Write it as a loop over the elements.")
         return method(arguments, named)

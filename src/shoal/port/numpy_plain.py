@@ -5,6 +5,8 @@ Arrays have one axis where nothing else is said.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -146,7 +148,7 @@ def linspace(start: float, stop: float, num: int = 50) -> Array:
     return made
 
 
-def nan_to_num(a: Array) -> Array:
+def nan_to_num(a: Array) -> Any:
     """Zeros for what is not a number, the largest number for what has no end."""
     most = np.finfo(a.dtype).max
     return np.where(np.isnan(a), 0.0, np.clip(a, -most, most))
@@ -204,10 +206,10 @@ def percentile(a: Array, q: float) -> float:
 
 def select(condlist: list[Array], choicelist: list[Array], default: float = 0) -> Array:
     """The first of several choices whose condition holds, place by place."""
-    made = default
+    made: Any = default
     for k in range(len(condlist)):
         made = np.where(condlist[len(condlist) - 1 - k], choicelist[len(condlist) - 1 - k], made)
-    return made  # type: ignore[return-value]
+    return made
 
 
 def gradient(f: Array) -> Array:

@@ -14,7 +14,8 @@ def random_narrow(s):
 
 
 def triangular(s, left, mode, right):
-    assert left <= mode <= right and left < right
+    assert left <= mode <= right
+    assert left < right
     base, below = right - left, mode - left
     u = random(s)
     if u <= below / base:
@@ -113,11 +114,11 @@ def chisquare(s, df):
 
 def beta(s, a, b):
     """Jöhnk 1964 where both are at most one; else two gammas."""
-    assert a > 0.0 and b > 0.0
+    assert min(a, b) > 0.0
     if a > 1.0 or b > 1.0:
         first = standard_gamma(s, a)
         return first / (first + standard_gamma(s, b))
-    assert a >= 3e-103 and b >= 3e-103
+    assert min(a, b) >= 3e-103
     while True:
         u = random(s)
         v = random(s)

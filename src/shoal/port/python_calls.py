@@ -298,7 +298,7 @@ class PythonCalls(OrderCalls):
                 return OneOf(found, name.index)
         if not isinstance(name, Const):
             raise Cannot("asks for an attribute whose name varies", "Use `if`.")
-        return self.attribute(arguments[0], arguments[1].value)
+        return self.attribute(arguments[0], name.value)
 
     def builtin_setattr(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         owner, name, value = arguments

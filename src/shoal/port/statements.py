@@ -23,6 +23,7 @@ from shoal.port.frames import (
     loaded_names,
     looks_up,
     match_as_if,
+    names_there,
     not_one_list,
     returns_in_loop,
     same_value,
@@ -36,6 +37,7 @@ from shoal.port.values import (
     PY_BOOL,
     Const,
     Fam,
+    Maybe,
     Num,
     Opaque,
     Value,
@@ -98,10 +100,8 @@ class Statements(Sharing):
                     self.emit(f"assert 0 <= {place} < {count}")
                     rest.insert(0, chain)
                     continue
-                is_choice = (
-                    getattr(statement, "both_ways", False)
-                    or self.site in self.decisions.split
-                    and not isinstance(statement, Bind)
+                is_choice = getattr(statement, "both_ways", False) or (
+                    self.site in self.decisions.split and not isinstance(statement, Bind)
                 )
                 if isinstance(statement, Case) or is_choice:
                     return self.both_ways(statement, rest)
@@ -242,11 +242,11 @@ class Statements(Sharing):
             return self.rest_inside(test.expr, node, rest), True
         before, variants = dict(self.frame.names), dict(self.variants)
         with self.block() as then:
-            status_then = self.execute(node.body)
+            status_then = self.execute_where(node.test, True, node.body)
         names_then, variants_then, shares_then = self.frame.names, self.variants, self.shares
         self.frame.names, self.variants, self.shares = dict(before), dict(variants), shares
         with self.block() as other:
-            status_other = self.execute(node.orelse)
+            status_other = self.execute_where(node.test, False, node.orelse, status_then == NEVER)
         names_other, variants_other = self.frame.names, self.variants
         self.shares |= shares_then
         if status_then == NEVER or status_other == NEVER:
@@ -267,6 +267,19 @@ class Statements(Sharing):
         self.write_if(test.expr, then, other)
         return (MAYBE if MAYBE in (status_then, status_other) else FALLS), False
 
+    def execute_where(self, test: ast.expr, outcome: bool, body: list[ast.stmt], goes_on: bool = False) -> str:
+        """Write one way of a branch, in which names are not None that the test says so of; behind it too if it
+        `goes_on`, since the other way leaves."""
+        asked = {name: self.frame.names.get(name) for name in names_there(test, outcome)}
+        there = {name: value for name, value in asked.items() if isinstance(value, Maybe)}
+        for name, value in there.items():
+            self.frame.names[name] = value.value
+        status = self.execute(body)
+        for name, value in there.items() if not goes_on else ():
+            if self.frame.names.get(name) is value.value:
+                self.frame.names[name] = value
+        return status
+
     def set_where_raised(self, lines: list[str], names: dict[str, Value]) -> None:
         """Variables have a value on every way, also behind a `raise` that stops the lane."""
         if not lines or lines[-1] != "assert False":
@@ -281,11 +294,11 @@ class Statements(Sharing):
         leaves = always_leaves(node.body)
         before, variants, shares = dict(self.frame.names), dict(self.variants), self.shares
         with self.block() as then:
-            status_then = self.execute(node.body if leaves else [*node.body, *rest])
+            status_then = self.execute_where(node.test, True, node.body if leaves else [*node.body, *rest])
         after, shares_then = (self.frame.names, self.variants), self.shares
         self.frame.names, self.variants, self.shares = before, variants, shares
         with self.block() as other:
-            status_other = self.execute([*node.orelse, *rest] if leaves else node.orelse)
+            status_other = self.execute_where(node.test, False, [*node.orelse, *rest] if leaves else node.orelse)
         self.shares |= shares_then
         if not leaves:
             self.frame.names, self.variants = after
