@@ -9,10 +9,11 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
+import shoal
 from shoal.port import again
 from shoal.port.constants import fingerprint_now
 from shoal.port.module import digest, load_kernel, write_module
-from shoal.port.ported import Ported
+from shoal.port.ported import Ported, port
 from shoal.port.proof import Proof
 from shoal.port.refusal import PortError
 from shoal.port.watch import watch
@@ -56,6 +57,21 @@ def test_a_difference_stops_the_next_step(monkeypatch, tmp_path):
     further.look()
     with pytest.raises(PortError, match=r"A further proof has found a difference. x is 1 .* saved so far is kept"):
         further.look()
+
+
+@pytest.mark.slow
+def test_a_difference_ends_a_training_and_what_was_saved_stays(monkeypatch, tmp_path):
+    monkeypatch.setattr(again, "FIRST_S", 0.0)
+    monkeypatch.setattr(again, "LOOK_EVERY", 1)
+    ported = port(EnvMaker(Rare), announce=False)
+    proven = ported.path.read_text()
+    try:
+        ported.path.write_text(proven.replace("0.2", "0.25"))  # in one step of twenty
+        with pytest.raises(PortError, match=r"A further proof has found a difference\. .* compiled and .* original"):
+            shoal.train(Rare, runs_dir=tmp_path, quiet=True, compiled=True, num_envs=8, total_steps=10**8, checkpoint_every=2000)
+    finally:
+        ported.path.write_text(proven)
+    assert list(tmp_path.glob("*/checkpoints/step_*"))
 
 
 LIMITS = {"fast": 3}

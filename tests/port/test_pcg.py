@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.port import pcg
+from shoal.port import pcg, pcg_more
+from shoal.port.draws import DISTRIBUTIONS
 from shoal.vector.kernel.build import Build
 from shoal.vector.kernel.source import SourceSet
 
@@ -28,7 +29,18 @@ DRAWS = {
     "binomial 0.9": (lambda f, s: f["binomial"](s, 25, 0.9), lambda g: g.binomial(25, 0.9)),
     "binomial of many": (lambda f, s: f["binomial"](s, 990, 0.04), lambda g: g.binomial(990, 0.04)),
     "binomial of very many": (lambda f, s: f["binomial"](s, 100_000, 0.7), lambda g: g.binomial(100_000, 0.7)),
-}
+    **{
+        name: (lambda f, s, n=name, v=values: f[n](s, *v), lambda g, n=name, v=values: getattr(g, n)(*v))
+        for name, values in {
+            "triangular": (0.0, 1.0, 3.0), "rayleigh": (2.0,), "weibull": (1.5,), "pareto": (3.0,),
+            "laplace": (1.0, 2.0), "gumbel": (1.0, 2.0), "logistic": (1.0, 2.0), "geometric": (0.4,),
+            "standard_gamma": (0.4,), "gamma": (2.5, 2.0), "chisquare": (3.0,), "beta": (0.5, 0.7),
+            "negative_binomial": (3.0, 0.4),
+        }.items()
+    },
+    "rare geometric": (lambda f, s: f["geometric"](s, 0.1), lambda g: g.geometric(0.1)),
+    "beta above one": (lambda f, s: f["beta"](s, 2.0, 0.5), lambda g: g.beta(2.0, 0.5)),
+}  # fmt: skip
 
 
 def functions() -> dict:
@@ -45,7 +57,8 @@ def functions() -> dict:
         "poisson",
         "binomial",
     )
-    return {name: rewritten.add(getattr(pcg, name)) for name in names}
+    more = {name: rewritten.add(getattr(pcg_more, name)) for name in DISTRIBUTIONS}
+    return {name: rewritten.add(getattr(pcg, name)) for name in names} | more
 
 
 FUNCTIONS = functions()

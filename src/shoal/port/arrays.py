@@ -198,7 +198,7 @@ class Arrays(Displays):
 
     def elementwise(self, function: Callable[..., Num], values: list[Value]) -> Value:
         """An array of `function` of the elements."""
-        values = [self.array(v) if isinstance(v, Seq | Lst) else self.simple(v) for v in values]
+        values = [self.array(v) if _is_listed(v) else self.simple(v) for v in values]
         shape = self.broadcast(values)
         if not shape:
             return function(*[self.number(v) for v in values])
@@ -251,7 +251,9 @@ class Arrays(Displays):
             return self.reshaped(value, (-1,))
         if any(isinstance(n, Dyn) for n in value.shape):
             parts: list[Value] = [Num(n.expr, PY_INT) if isinstance(n, Dyn) else Const(n) for n in value.shape]
-            return parts[0] if name == "size" and len(parts) == 1 else Seq(parts)
+            if name == "size":
+                return Num(f"({' * '.join(n.expr if isinstance(n, Dyn) else str(n) for n in value.shape)})", PY_INT)
+            return Seq(parts)
         return Const(value.shape if name == "shape" else int(np.prod(value.shape)))
 
     def transposed(self, value: Value) -> Value:
@@ -310,6 +312,10 @@ class Arrays(Displays):
         moved = Mem(base, new, value.dtype, [(k, "0", 1) for k in range(len(new))])
         self.note_view(moved, value)
         return moved
+
+
+def _is_listed(value: Value) -> bool:
+    return isinstance(value, Seq | Lst) or (isinstance(value, Const) and isinstance(value.value, list | tuple))
 
 
 def distance_between(first: str, last: str) -> int | None:

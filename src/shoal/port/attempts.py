@@ -20,6 +20,7 @@ LATER = (ast.BoolOp, ast.IfExp, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictC
 SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr, ast.Delete)
 LEAVING = (ast.Return, ast.Break, ast.Continue)
 
+DIVIDING = (ast.Div, ast.FloorDiv, ast.Mod)
 Question = tuple[type[Exception], ast.expr]
 """What would be raised, and the test of whether it is not."""
 
@@ -93,8 +94,14 @@ class Attempts(Loops):
             return None
         return tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests), handlers[0]
 
-    def questions(self, spot: ast.Subscript | ast.Call) -> Iterator[Question]:
-        """What one lookup may raise."""
+    def questions(self, spot: ast.Subscript | ast.Call | ast.BinOp) -> Iterator[Question]:
+        """What one lookup or division may raise."""
+        if isinstance(spot, ast.BinOp):
+            sides = [self.simple(self.value(side)) for side in (spot.left, spot.right)]
+            weak = [isinstance(x, Const | Num) and self.number(x).kind.weak for x in sides]
+            if all(weak):  # NumPy's numbers do not raise
+                yield ZeroDivisionError, ast.Compare(spot.right, [ast.NotEq()], [ast.Constant(0)])
+            return
         if isinstance(spot, ast.Subscript):
             owner = self.simple(self.value(spot.value))
             parts = spot.slice.elts if isinstance(spot.slice, ast.Tuple) else [spot.slice]
@@ -144,16 +151,16 @@ def _length(listed: ast.expr) -> ast.expr:
     return ast.Call(ast.Name("len", ast.Load()), [listed], [])
 
 
-def _spots(statement: ast.stmt) -> list[ast.Subscript | ast.Call]:
+def _spots(statement: ast.stmt) -> list[ast.Subscript | ast.Call | ast.BinOp]:
     """Lookups of a statement, inner ones first, if all of them can be asked about before it begins."""
     if not isinstance(statement, SIMPLE):
         return []
     nodes = list(_inner_first(statement))
-    found: list[ast.Subscript | ast.Call] = []
+    found: list[ast.Subscript | ast.Call | ast.BinOp] = []
     for node in nodes:
         if isinstance(node, LATER):
             return []
-        if _is_lookup(node) and not _is_annotation(node, statement):
+        if (_is_lookup(node) or _divides(node)) and not _is_annotation(node, statement):
             found.append(node)  # type: ignore[arg-type]
         elif isinstance(node, ast.Call) and not _is_pure(node):
             return []
@@ -177,6 +184,10 @@ def _is_lookup(node: ast.AST) -> bool:
     if isinstance(node, ast.Call):
         return isinstance(node.func, ast.Attribute) and node.func.attr in {*TAKING, "index"}
     return isinstance(node, ast.Subscript)
+
+
+def _divides(node: ast.AST) -> bool:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, DIVIDING)
 
 
 def _is_annotation(node: ast.AST, statement: ast.stmt) -> bool:

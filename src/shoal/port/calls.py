@@ -18,7 +18,7 @@ from collections.abc import Callable
 import gymnasium as gym
 import numpy as np
 
-from shoal.port import plain_python
+from shoal.port import numpy_plain, plain_python
 from shoal.port.expressions import GENERATORS
 from shoal.port.frames import as_column
 from shoal.port.joining import join_all, layout_of
@@ -37,6 +37,7 @@ from shoal.port.values import (
     Lst,
     Num,
     Obj,
+    OneOf,
     Opaque,
     Seq,
     Value,
@@ -68,7 +69,9 @@ class Calls(StandardCalls):
         if isinstance(function, Const):
             return self.call_constant(function.value, arguments, named)
         if isinstance(function, Fam):
-            return self.call_one_of(function, arguments, named)
+            return self.call_one_of([Const(option) for option in function.options], function.index, arguments, named)
+        if isinstance(function, OneOf):
+            return self.call_one_of(function.options, function.index, arguments, named)
         if isinstance(function, Obj) and callable(function.layout.example):
             return self.call(self.attribute(function, "__call__"), arguments, named)
         raise Cannot(f"calls {self.name_of(function)}")
@@ -86,13 +89,14 @@ class Calls(StandardCalls):
             return self.draw(receiver, function.name, arguments, named)
         return self.method(receiver, function.name, arguments, named)
 
-    def call_one_of(self, family: Fam, arguments: list[Value], named: dict[str, Value]) -> Value:
+    def call_one_of(self, options: list[Value], index: str, arguments: list[Value], named: dict[str, Value]) -> Value:
         """A call of one of several functions: a branch for each."""
         held = [self.hold(a) for a in arguments]
+        index = index if self.is_stable(index) else self.temporary(index)
         results = []
-        for option in family.options:
+        for option in options:
             with self.block() as lines:
-                results.append((lines, self.call(Const(option), held, named)))
+                results.append((lines, self.call(option, held, named)))
         layout = join_all(layout_of(value) for _, value in results)
         base = self.unique("called")
         self.begin_with_zeros(layout, base)
@@ -100,7 +104,7 @@ class Calls(StandardCalls):
             with self.block() as tail:
                 if not (isinstance(value, Const) and value.value is None):
                     self.write(layout, base, value)
-            self.emit_block(f"if {family.index} == {k}:", lines + tail)
+            self.emit_block(f"if {index} == {k}:", lines + tail)
         return Const(None) if all(isinstance(v, Const) and v.value is None for _, v in results) else layout.read(base)
 
     def call_constant(self, function: object, arguments: list[Value], named: dict[str, Value]) -> Value:
@@ -113,6 +117,8 @@ class Calls(StandardCalls):
         name = getattr(function, "__name__", "")
         if name in (*GENERATORS, "np_random") and getattr(function, "__module__", "").startswith(RANDOM):
             return self.new_generator(name, arguments)
+        if function is type and len(arguments) == 1 and isinstance(arguments[0], Obj):
+            return Const(type(arguments[0].layout.example))
         if isinstance(function, type) and function in TYPES:
             return getattr(self, f"make_{function.__name__}")(arguments, named)
         if isinstance(function, types.BuiltinFunctionType) and function.__self__ is builtins:
@@ -122,7 +128,7 @@ class Calls(StandardCalls):
         if function in (enumerate, zip, reversed, range):
             return self.builtin(name, arguments, named)
         if isinstance(function, types.BuiltinFunctionType) and function.__module__ == "math":
-            return self.math_call(name, arguments)
+            return self.math_call(name, arguments, named)
         if function == dict.fromkeys:
             value = self.simple(arguments[1]) if len(arguments) > 1 else Const(None)
             if not isinstance(value, Const | Num):
@@ -132,6 +138,15 @@ class Calls(StandardCalls):
             return getattr(self, f"standard_{STANDARD[function]}")(arguments, named)
         if getattr(function, "__module__", "") in ("_heapq", "heapq") and name in HEAP:
             return self.heap_call(name, arguments)
+        if getattr(function, "__module__", "") in ("_bisect", "bisect") and not named and len(arguments) == 2:
+            listed = self.simple(arguments[0])
+            if isinstance(listed, Seq) and listed.is_list and name.startswith("insort"):
+                self.make_list_bounded(listed)
+            return self.written_out(getattr(plain_python, name), listed, arguments[1])
+        if name == "at" and getattr(function, "__self__", None) is np.add:
+            return self.written_out(numpy_plain.add_at, *arguments)
+        if function is np.ndindex and plain:
+            return Const(list(np.ndindex(*[a.value for a in arguments])))  # type: ignore[attr-defined]
         if getattr(function, "__module__", "") == "_operator" and name in OPERATIONS_BY_NAME:
             return self.operation_by_name(name, arguments)
         if isinstance(function, operator.attrgetter | operator.itemgetter):
@@ -255,8 +270,12 @@ class Calls(StandardCalls):
         if cls is collections.Counter and len(arguments) == 1 and not named and not isinstance(arguments[0], DictV):
             counted = self.written_out(plain_python.counted, self.simple(arguments[0]))
             assert isinstance(counted, Lst)
-            counted.default = Const(0)
+            counted.missing = collections.Counter
             return counted
+        if cls is collections.Counter and not arguments and not named:
+            return self.local_map(collections.Counter)
+        if cls is collections.defaultdict and len(arguments) == 1 and not named:
+            return self.local_map(getattr(arguments[0], "value", arguments[0]))
         if cls in (collections.Counter, collections.defaultdict) and not any(isinstance(a, DictV) for a in arguments):
             return Opaque(f"is a {cls.__name__} whose keys vary: use an array with one place per key")
         if cls in (collections.Counter, collections.OrderedDict) and arguments and isinstance(arguments[0], DictV):
@@ -306,7 +325,8 @@ class Calls(StandardCalls):
                 value = names[f.name]
                 given = not (isinstance(value, Const) and repr(value.value) == "<factory>")
                 if not given and f.default_factory is not dataclasses.MISSING:
-                    value = Const(f.default_factory())
+                    plain = f.default_factory in (list, dict, set)
+                    value = Const(f.default_factory()) if plain else self.call(Const(f.default_factory), [], {})
                 self.set_attribute(made, f.name, value)
             if hasattr(cls, "__post_init__"):
                 self.call(self.attribute(made, "__post_init__"), [], {})

@@ -27,6 +27,7 @@ from shoal.port.values import (
     Mem,
     Num,
     Obj,
+    OneOf,
     Seq,
     Value,
     is_number,
@@ -36,8 +37,10 @@ from shoal.port.values import (
 )
 
 V = TypeVar("V", bound=Value)
-RESERVED = {"s", "p", "rng", "action", "out", "np", "math", "gym", "scratch", "record", "pcg", "mt", "rounding",
-            "turns"}  # fmt: skip
+RESERVED = {
+    *("s", "p", "rng", "action", "out", "np", "math", "gym", "scratch", "record"),
+    *("pcg", "pcg_more", "mt", "rounding", "turns"),
+}
 TYPE_NAMES = {"b": "b1", "i": "i{}", "u": "u{}", "f": "f{}"}
 
 
@@ -59,6 +62,8 @@ class Decisions:
     unrolled: set[Any] = field(default_factory=set)
     columns_in_memory: set[str] = field(default_factory=set)
     split: set[Any] = field(default_factory=set)
+    chosen: dict[Any, tuple[str, int]] = field(default_factory=dict)
+    """Statements that look up one of several objects of different classes: where, and of how many."""
     flagged: set[Any] = field(default_factory=set)
     """Calls that return on some ways through a branch, with more to do behind it."""
     shares: set[Any] = field(default_factory=set)
@@ -312,6 +317,8 @@ class Code:
             return Either(test, self.hold(value.first), self.hold(value.second))
         if isinstance(value, Fam):
             return value if self.is_stable(value.index) else replace(value, index=self.temporary(value.index))
+        if isinstance(value, OneOf):
+            return value if self.is_stable(value.index) else replace(value, index=self.temporary(value.index))
         if isinstance(value, Seq) and not value.is_list:
             return Seq([self.hold(item) for item in value.items], named=value.named)
         if isinstance(value, Maybe):
@@ -333,7 +340,9 @@ class Code:
         if isinstance(value, Mem):
             return self.copy_mem(value)
         if isinstance(value, Lst):
-            layout = ListL(self.item_layout(value), value.cap, value.is_set, value.fixed, value.drops, value.is_map)
+            layout = ListL(
+                self.item_layout(value), value.cap, value.is_set, value.fixed, value.drops, value.is_map, value.missing
+            )
             return self.write(without_references(layout), self.unique("copy"), value)
         if isinstance(value, Seq) and value.is_list:
             return self.sequence([self.copy(item) for item in value.items], True)

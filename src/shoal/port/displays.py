@@ -13,12 +13,13 @@ from shoal.port.frames import Frame, Walk, as_list_maker, can_change, definition
 from shoal.port.joining import join, layout_of, reference_of
 from shoal.port.layouts import ListL
 from shoal.port.recursion import without_tail_calls
-from shoal.port.refusal import Cannot
+from shoal.port.refusal import Cannot, Restart
 from shoal.port.truths import Truths
 from shoal.port.values import (
     Const,
     DictV,
     Dyn,
+    Fam,
     Local,
     Lst,
     Mem,
@@ -32,7 +33,7 @@ from shoal.port.values import (
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
-CHANGES = re.compile(r"\b(pcg|mt)\.|^\s*s\.[\w\[\], +*-]+ =")
+CHANGES = re.compile(r"\b(pcg|pcg_more|mt)\.|^\s*s\.[\w\[\], +*-]+ =")
 """Lines that draw a number or change the state."""
 ANY_ORDER = ("sum", "any", "all", "min", "max", "len", "set", "frozenset", "sorted")
 """What gives the same whatever the order of what it is given."""
@@ -104,7 +105,7 @@ class Displays(Truths):
             if key is None:
                 self.all_there(value)
                 pairs = value.items if isinstance(value, DictV) else {k: Const(v) for k, v in value.value.items()}  # type: ignore[attr-defined]
-                made |= pairs
+                made |= {k: self.hold(v) for k, v in pairs.items()}
                 continue
             name = self.value(key)
             if not isinstance(name, Const):
@@ -112,9 +113,10 @@ class Displays(Truths):
             made[name.value] = value
         return self.local_dict(made)
 
-    def local_map(self) -> Lst:
+    def local_map(self, missing: Any = None) -> Lst:
         """A dict that begins without keys, and whose keys vary."""
-        layout = ListL(self.decisions.layouts.get(("items", self.site)), self.decisions.list_cap(), is_map=True)
+        item, cap = self.decisions.layouts.get(("items", self.site)), self.decisions.list_cap()
+        layout = ListL(item, cap, is_map=True, missing=missing)
         made = self.write(layout, self.unique("items"), Seq([], True))
         assert isinstance(made, Lst)
         made.site = self.site  # type: ignore[attr-defined]
@@ -161,7 +163,28 @@ class Displays(Truths):
 
     def see_DictComp(self, node: ast.DictComp) -> Value:
         pair = ast.copy_location(ast.Tuple([node.key, node.value], ast.Load()), node)
-        return DictV(self.pairs(self.comprehension(node, pair)), self.depth)
+        if self.site in self.decisions.maps:
+            return self.growing_map(node)
+        rows = self.comprehension(node, pair)
+        if isinstance(rows, Lst) or not all(isinstance(self.items(row, 2)[0], Const) for row in self.items(rows)):
+            self.decisions.maps.add((self.frame.key, node.lineno, node.col_offset, type(node).__name__))
+            raise Restart
+        return DictV(self.pairs(rows), self.depth)
+
+    def growing_map(self, node: ast.DictComp) -> Value:
+        """A dict whose keys vary, put together in loops."""
+        outer, name = dict(self.frame.names), f"_items_{len(self.frame.names)}"
+        self.frame.names[name] = self.local_map()
+        place = ast.Subscript(ast.Name(name, ast.Load()), node.key, ast.Store())
+        body: list[ast.stmt] = [ast.Assign([place], node.value)]
+        for generator in reversed(node.generators):
+            for test in reversed(generator.ifs):
+                body = [ast.If(test, body, [])]
+            body = [ast.For(generator.target, generator.iter, body, [])]
+        self.execute([ast.fix_missing_locations(ast.copy_location(s, node)) for s in body])
+        made = self.frame.names.pop(name)
+        self.frame.names = {**self.frame.names, **outer}
+        return made
 
     def comprehension(self, node: Comprehension, element: ast.expr) -> Value:
         """A list by turns that are known; or, where lengths or conditions vary, one with a length of its own."""
@@ -186,6 +209,8 @@ class Displays(Truths):
             return True
         first, *others = generators
         iterable = self.simple(self.value(first.iter))
+        if isinstance(iterable, Fam):
+            iterable = self.realise(iterable)
         if not getattr(element, "any_order", False):
             self.in_order(iterable)
         varying = isinstance(iterable, Lst | Walk) or (isinstance(iterable, Mem) and isinstance(iterable.shape[0], Dyn))
@@ -363,15 +388,24 @@ class Displays(Truths):
         return self.run(frame)
 
     def call_local(self, local: Local, arguments: list[Value], named: dict[str, Value]) -> Value:
-        parameters = local.node.args
-        names = [a.arg for a in [*parameters.posonlyargs, *parameters.args]]
-        values = dict(zip(names, arguments, strict=False)) | named
-        late = names[len(names) - len(parameters.defaults) :]
-        for key, default in zip(late, parameters.defaults, strict=True):
-            if key not in values:
-                values[key] = self.value(default)
-        if set(values) != set(names):
-            raise Cannot("is called with the wrong arguments")
+        given = local.node.args
+        kinds = inspect.Parameter
+        plain = [*given.posonlyargs, *given.args]
+        late: list[ast.expr | None] = [None] * (len(plain) - len(given.defaults)) + list(given.defaults)
+        parameters = [
+            kinds(a.arg, kinds.POSITIONAL_OR_KEYWORD, default=kinds.empty if d is None else d)
+            for a, d in zip(plain, late, strict=True)
+        ]
+        if given.vararg is not None:
+            parameters.append(kinds(given.vararg.arg, kinds.VAR_POSITIONAL))
+        for a, d in zip(given.kwonlyargs, given.kw_defaults, strict=True):
+            parameters.append(kinds(a.arg, kinds.KEYWORD_ONLY, default=kinds.empty if d is None else d))
+        if given.kwarg is not None:
+            parameters.append(kinds(given.kwarg.arg, kinds.VAR_KEYWORD))
+        values = self.bind(inspect.Signature(parameters), arguments, named)
+        for key, value in values.items():
+            if isinstance(value, Const) and isinstance(value.value, ast.expr):
+                values[key] = self.value(value.value)
         frame = local.frame
         name = getattr(local.node, "name", "lambda")
         return self.enter(local.node, frame.file, name, frame.scope, values, frame.owner, frame)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.port import numpy_plain
 from shoal.port.array_methods import ArrayMethods
 from shoal.port.refusal import Cannot
 from shoal.port.values import (
@@ -36,12 +37,25 @@ LEGACY_WAY_OUT = "Use rand, randint, random_sample, uniform, normal, choice, per
 WAY_OUT = "Use random, uniform, integers, normal, choice, exponential, poisson, binomial, permutation or shuffle."
 
 
+DISTRIBUTIONS: dict[str, tuple[tuple[str, float | None], ...]] = {
+    "triangular": (("left", None), ("mode", None), ("right", None)), "rayleigh": (("scale", 1.0),),
+    "weibull": (("a", None),), "pareto": (("a", None),), "laplace": (("loc", 0.0), ("scale", 1.0)),
+    "gumbel": (("loc", 0.0), ("scale", 1.0)), "logistic": (("loc", 0.0), ("scale", 1.0)),
+    "geometric": (("p", None),), "standard_gamma": (("shape", None),), "gamma": (("shape", None), ("scale", 1.0)),
+    "chisquare": (("df", None),), "beta": (("a", None), ("b", None)), "negative_binomial": (("n", None), ("p", None)),
+}  # fmt: skip
+"""What `pcg_more` draws from: parameters and what they are where they are not given."""
+WHOLE = ("geometric", "negative_binomial")
+
+
 class Draws(ArrayMethods):
     """How random numbers are followed."""
 
     def draw(self, generator: Generator, name: str, arguments: list[Value], named: dict[str, Value]) -> Value:
         self.take_stream(generator)
         arguments, named = [self.simple(a) for a in arguments], {k: self.simple(v) for k, v in named.items()}
+        if name in DISTRIBUTIONS and not generator.legacy:
+            return self.draw_from(name, arguments, named)
         method = getattr(self, f"{'legacy' if generator.legacy else 'draw'}_{name}", None)
         if method is None:
             raise Cannot(
@@ -144,11 +158,52 @@ class Draws(ArrayMethods):
     # ------------------------------------------------------------------ distributions
 
     def draw_random(self, arguments: list[Value], named: dict[str, Value]) -> Value:
-        (size,) = self.given(arguments, named, ["size"], [None])
+        size, dtype = self.given(arguments, named, ["size", "dtype"], [None, None])
+        if self.dtype(dtype) == F32 and self.stream == "pcg":
+            return self.many(size, Kind(F32), lambda at: "pcg_more.random_narrow(s)")
         return self.many(size, PY_FLOAT if self.is_none(size) else NP_FLOAT, lambda at: f"{self.stream}.random(s)")
 
     def is_none(self, size: Value) -> bool:
         return isinstance(size, Const) and size.value is None
+
+    def draw_from(self, name: str, arguments: list[Value], named: dict[str, Value]) -> Value:
+        """Numbers from one of `DISTRIBUTIONS`."""
+        parameters = DISTRIBUTIONS[name]
+        names = [*(key for key, _ in parameters), "size"]
+        *values, size = self.given(arguments, named, names, [*(default for _, default in parameters), None])
+        values = [self.array(v) if isinstance(v, Seq | Lst) else v for v in values]
+        texts = [self.parameter(v) for v in values]
+        self.inexact[f"exp, log and pow of {name} numbers"] = None
+        single = self.is_none(size) and not any(map(self.shape, values))
+        kind = (PY_INT if single else NP_INT) if name in WHOLE else (PY_FLOAT if single else NP_FLOAT)
+        return self.many(size, kind, lambda at: f"pcg_more.{name}({', '.join(['s', *(t(at) for t in texts)])})", values)
+
+    def draw_dirichlet(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        alpha, size = self.given(arguments, named, ["alpha", "size"], [None, None])
+        if not self.is_none(size):
+            raise Cannot("draws many Dirichlet rows at once", "Draw them in a loop.")
+        self.inexact["exp, log and pow of dirichlet numbers"] = None
+        shapes = [self.hold(a) for a in self.flat(self.array(alpha))]
+        self.emit(f"assert {' or '.join(f'{a.expr} >= 0.1' for a in shapes)}")  # NumPy goes another way there
+        drawn = [self.temporary(f"pcg_more.standard_gamma(s, {as_float(a)})") for a in shapes]
+        inverse = self.temporary(f"1.0 / ({' + '.join(drawn)})")
+        return self.new_cells([f"{x} * {inverse}" for x in drawn], (len(drawn),), np.dtype(np.float64))
+
+    def draw_multinomial(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        n, chances, size = self.given(arguments, named, ["n", "pvals", "size"], [None, None, None])
+        if not self.is_none(size):
+            raise Cannot("draws many multinomial rows at once", "Draw them in a loop.")
+        left, rest = self.unique("left"), self.unique("rest")
+        self.emit(f"{left} = {as_whole(self.number(n))}")
+        self.emit(f"{rest} = 1.0")
+        numbers = [self.hold(x) for x in self.flat(self.array(chances))]
+        names = [self.unique("share") for _ in numbers]
+        for name, p in zip(names[:-1], numbers, strict=False):
+            self.emit(f"{name} = pcg.binomial(s, {left}, {p.expr} / {rest}) if {left} > 0 else 0")
+            self.emit(f"{left} = {left} - {name}")
+            self.emit(f"{rest} = {rest} - {p.expr}")
+        self.emit(f"{names[-1]} = {left}")
+        return self.new_cells([self.temporary(name) for name in names], (len(names),), INT)
 
     def draw_uniform(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         return self.draw_with_two("uniform", *self.given(arguments, named, ["low", "high", "size"], [0.0, 1.0, None]))
@@ -261,7 +316,8 @@ class Draws(ArrayMethods):
         with_return = not isinstance(replace, Const) or bool(replace.value)
         if not self.is_none(p):
             if not with_return and not self.is_none(size):
-                raise Cannot("chooses without return by weights", "Choose one at a time.")
+                found = self.written_out(numpy_plain.chosen, Generator(), self.array(p), size)
+                return self.picked(found, pick)
             return self.weighted_choice(p, size, pick)
         if self.is_none(size):
             return pick(self.temporary(f"{self.stream}.below(s, {count})"))
@@ -375,12 +431,31 @@ class Draws(ArrayMethods):
             self.as_memory(value)
         if isinstance(value, Seq) and value.is_list:
             self.make_list_bounded(value, fixed=True)
+        if isinstance(value, Mem) and len(value.shape) == 2:
+            self.shuffle_rows(value)
+            return Const(None)
         if not isinstance(value, Mem) or len(value.shape) != 1:
             raise Cannot(
                 "shuffles something that is not a list or array of numbers", "Shuffle indices: permutation(n)."
             )
         self.shuffle_memory(value)
         return Const(None)
+
+    def shuffle_rows(self, target: Mem) -> None:
+        """As `shuffle_memory`, of the rows of a matrix."""
+        rows, width = self.known(target.shape)
+        if not target.writable:
+            raise Cannot("shuffles a table that never changed while it was watched", "Copy it first.")
+        i, j, k, held = (self.unique(n) for n in ("i", "j", "k", "held"))
+        back = f"{rows} - 1 - {i}"
+        self.lines += [
+            f"for {i} in range({rows} - 1):",
+            f"    {j} = {self.stream}.up_to(s, {back})",
+            f"    for {k} in range({width}):",
+            f"        {held} = {target.at([j, k])}",
+            f"        {target.at([j, k])} = {target.at([back, k])}",
+            f"        {target.at([back, k])} = {held}",
+        ]
 
     def shuffle_list(self, owner: Lst) -> None:
         """As `shuffle_memory`, of items of any kind."""
@@ -405,8 +480,9 @@ class Draws(ArrayMethods):
         if isinstance(value, Num):
             raise Cannot("permutes a number of things that varies", "Permute a fixed number.")
         array = self.array(value)
-        if len(self.shape(array)) != 1:
-            raise Cannot("permutes rows", "Permute their indices: permutation(n).")
+        if len(self.shape(array)) > 1:  # rows, by their numbers
+            order = self.draw_permutation([Const(self.known(self.shape(array))[0])], {})
+            return self.subscript(self.to_memory(array) if isinstance(array, Cells) else array, [order])
         n, dtype = self.shape(array)[0], self.kind(array).dtype
         base = self.scratch(dtype, (n.cap if isinstance(n, Dyn) else n,))
         target = Mem(base, (n,), dtype, [(0, "0", 1)])

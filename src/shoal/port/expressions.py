@@ -112,7 +112,24 @@ class Expressions(Classes):
         return Const(node.value)
 
     def see_JoinedStr(self, node: ast.JoinedStr) -> Value:
-        return Opaque(TEXT)
+        """Text of pieces that are known or one of some; of others it is for people to read."""
+        made: Value = Const("")
+        parts = [part.value if isinstance(part, ast.FormattedValue) else part for part in node.values]
+        plain = [isinstance(p, ast.Name | ast.Attribute | ast.Constant) for p in parts]
+        shaped = any(isinstance(p, ast.FormattedValue) and (p.format_spec or p.conversion >= 0) for p in node.values)
+        if shaped or not all(plain):
+            return Opaque(TEXT)
+        with self.block(dynamic=False) as lines:
+            for part in parts:
+                try:
+                    piece = self.value(part)
+                    if not isinstance(piece, Const | Fam):
+                        return Opaque(TEXT)
+                    made = self.binary(ast.Add(), made, self.make_str([piece], {}))
+                except Cannot:
+                    return Opaque(TEXT)
+        self.lines += lines
+        return made
 
     def see_Name(self, node: ast.Name) -> Value:
         frame: Frame | None = self.frame
@@ -359,9 +376,19 @@ class Expressions(Classes):
             a, b = self.kept_in_word(op, a, b)
         if isinstance(op, ast.Pow):
             return self.power(a, b, left, right, kind)
+        if kind.weak and isinstance(op, ast.Div | ast.FloorDiv | ast.Mod):
+            b = self.not_zero(b)
         if isinstance(op, ast.Div) and not left.kind.is_float and not right.kind.is_float:
             a = f"float({a})"
         return Num(rounded(f"({a} {symbol} {b})", kind), kind)
+
+    def not_zero(self, divisor: str) -> str:
+        """A number of Python's own that something is divided by."""
+        if _is_number(divisor):
+            return divisor
+        held = divisor if self.is_stable(divisor) else self.temporary(divisor)
+        self.emit(f"assert {held} != 0")
+        return held
 
     def kept_in_word(self, op: ast.operator, a: str, b: str) -> tuple[str, str]:
         """Operands of whole numbers of Python's own, which have no end: what 64 bits do not hold stops the batch."""
@@ -384,6 +411,10 @@ class Expressions(Classes):
         if not kind.is_float:
             if b.startswith("-"):
                 return Num(f"math.pow(float({a}), float({b}))", Kind(FLOAT, True))
+            if kind.weak and not _is_whole(b) and b not in self.natural:
+                b = b if self.is_stable(b) else self.temporary(b)
+                self.emit(f"assert {b} >= 0")  # fractions otherwise
+            a = f"({a})" if a.startswith("-") else a
             return Num(rounded(f"({a} ** {b})", kind), kind)
         if b in ("2", "2.0"):
             a = a if self.is_stable(a) or a.isidentifier() else self.temporary(a)
@@ -419,6 +450,14 @@ class Expressions(Classes):
 
 def _is_whole(text: str) -> bool:
     return text.removeprefix("-").isdigit()
+
+
+def _is_number(text: str) -> bool:
+    """Whether this is a literal that is not zero."""
+    try:
+        return float(text) != 0.0
+    except ValueError:
+        return False
 
 
 def _is_exact(text: str) -> bool:

@@ -135,6 +135,8 @@ class Folding(Indexing):
         container, item = self.simple(container), self.simple(item)
         if isinstance(container, Fam) and one_of_dicts(container):
             return self.has_key(container, item)
+        if isinstance(container, Fam) and all(isinstance(x, str) for x in container.options):
+            return self.contains_text(container, item)
         if isinstance(container, Walk):
             container = self.list_of_walk(container)
         if isinstance(container, Const) and isinstance(item, Const):
@@ -166,6 +168,15 @@ class Folding(Indexing):
         ):
             return self.every(self.compare(ast.Eq(), container, item), False)
         raise Cannot(f"asks what {self.name_of(container)} contains")
+
+    def contains_text(self, container: Fam, item: Value) -> Value:
+        """Whether one of some strings is part of one of others."""
+        parts = item.options if isinstance(item, Fam) else [getattr(item, "value", None)]
+        if not all(isinstance(x, str) for x in parts):
+            raise Cannot(f"looks for {self.name_of(item)} in text")
+        table = self.table(np.array([[x in text for x in parts] for text in container.options]))
+        at = item.index if isinstance(item, Fam) else "0"
+        return Num(f"{table}[{container.index}, {at}]", Kind(BOOL, True))
 
     def any_of(self, parts: list[Value]) -> Value:
         texts = []

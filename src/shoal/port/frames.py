@@ -9,6 +9,7 @@ import functools
 import inspect
 import textwrap
 import types
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -251,6 +252,12 @@ def _pattern(subject: ast.expr, pattern: ast.pattern) -> ast.expr | None:
         return ast.copy_location(ast.Compare(subject, [ast.Eq()], [pattern.value]), pattern)
     if isinstance(pattern, ast.MatchSingleton):
         return ast.copy_location(ast.Compare(subject, [ast.Is()], [ast.Constant(pattern.value)]), pattern)
+    if isinstance(pattern, ast.MatchSequence) and isinstance(subject, ast.Tuple):
+        plain = not any(isinstance(p, ast.MatchStar) for p in pattern.patterns)
+        if plain and len(subject.elts) == len(pattern.patterns):
+            tests = [_pattern(part, each) for part, each in zip(subject.elts, pattern.patterns, strict=True)]
+            known = [test for test in tests if test is not None]
+            return ast.BoolOp(ast.And(), known) if len(known) > 1 else known[0] if known else None
     if isinstance(pattern, ast.MatchOr):
         parts = [_pattern(subject, each) for each in pattern.patterns]
         return ast.copy_location(ast.BoolOp(ast.Or(), [part for part in parts if part is not None]), pattern)
@@ -295,7 +302,12 @@ def depends_on_order(loop: ast.For, function: ast.AST) -> bool:
 
 
 def _keeps(
-    place: str, stores: list[tuple[Any, Any]], inside: list[ast.AST], loop: ast.For, function: ast.AST, changing: set[str]
+    place: str,
+    stores: list[tuple[Any, Any]],
+    inside: list[ast.AST],
+    loop: ast.For,
+    function: ast.AST,
+    changing: set[str],
 ) -> bool:
     """Whether what a place holds behind a loop depends on the order of the turns."""
     written = [leaf.value if isinstance(leaf, ast.Subscript) else leaf for leaf, _ in stores]
@@ -325,6 +337,31 @@ def _is_own_place(leaf: ast.expr, names: set[str]) -> bool:
         return False
     parts = leaf.slice.elts if isinstance(leaf.slice, ast.Tuple) else [leaf.slice]
     return names <= {part.id for part in parts if isinstance(part, ast.Name)}
+
+
+def nodes_of_turns(body: list[ast.stmt]) -> Iterator[ast.AST]:
+    """Nodes that a loop may come to before another turn: what leaves it in the end is none of them."""
+    if body and isinstance(body[-1], ast.Return | ast.Break | ast.Raise):
+        return
+    for statement in body:
+        if isinstance(statement, ast.If):
+            yield from ast.walk(statement.test)
+            yield from nodes_of_turns(statement.body)
+            yield from nodes_of_turns(statement.orelse)
+        else:
+            yield from ast.walk(statement)
+
+
+def changes_something(function: ast.AST) -> bool:
+    """Whether a function draws, sets an attribute or an item, or calls a method that may."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            return True
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            owner = ast.unparse(node.func.value)
+            if "random" in owner or "rng" in owner or node.func.attr in ("append", "pop", "remove", "add", "popleft"):
+                return True
+    return False
 
 
 def yields(function: ast.AST) -> bool:
@@ -371,6 +408,21 @@ def read_outside(function: ast.AST, name: str) -> bool:
     if any(isinstance(n, ast.Name) and n.id == name for g in generators for n in ast.walk(g.target)):
         return False
     return any(read_outside(child, name) for child in ast.iter_child_nodes(function))
+
+
+def names_there(test: ast.expr, outcome: bool) -> set[str]:
+    """Names that are not None where a test came out this way."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return names_there(test.operand, not outcome)
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) == outcome:
+        return set().union(*(names_there(part, outcome) for part in test.values))
+    if isinstance(test, ast.Name):
+        return {test.id} if outcome else set()
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.left, ast.Name):
+        is_none = isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is None
+        wanted = ast.IsNot | ast.NotEq if outcome else ast.Is | ast.Eq
+        return {test.left.id} if is_none and isinstance(test.ops[0], wanted) else set()
+    return set()
 
 
 @functools.lru_cache(maxsize=512)
@@ -510,3 +562,39 @@ def _file_tree(file: str, _changed: int) -> list[ast.Lambda]:
     """All lambdas of a file."""
     with open(file, encoding="utf-8") as source:
         return [node for node in ast.walk(ast.parse(source.read())) if isinstance(node, ast.Lambda)]
+
+
+def looks_up(statement: ast.stmt, lookup: str) -> bool:
+    """Whether a statement contains this item of something."""
+    return any(isinstance(n, ast.Subscript) and ast.unparse(n) == lookup for n in ast.walk(statement))
+
+
+def for_each_class(statement: ast.stmt, lookup: str, count: int) -> tuple[ast.stmt, ast.expr]:
+    """A statement that looks up one of several objects of different classes, written for each, and by what it does."""
+    found = next((n for n in ast.walk(statement) if isinstance(n, ast.Subscript) and ast.unparse(n) == lookup), None)
+    calls = found is not None and any(isinstance(n, ast.Call) for n in ast.walk(found.slice))
+    if found is None or calls or not isinstance(statement, ast.Assign | ast.AugAssign | ast.Expr | ast.Return):
+        raise Cannot(
+            "chooses by a number among objects of several classes",
+            "Choose in a statement of its own, x = items[k], with the number in a name.",
+        )
+    rest = [_Fixed(lookup, count - 1).visit(copy.deepcopy(statement))]
+    for k in reversed(range(count - 1)):
+        places = ast.Tuple([ast.Constant(k), ast.Constant(k - count)], ast.Load())
+        written = _Fixed(lookup, k).visit(copy.deepcopy(statement))
+        choice = ast.If(ast.Compare(found.slice, [ast.In()], [places]), [written], rest)
+        choice.both_ways = True  # type: ignore[attr-defined]
+        rest = [ast.fix_missing_locations(ast.copy_location(choice, statement))]
+    return rest[0], found.slice
+
+
+class _Fixed(ast.NodeTransformer):
+    """Puts a number in place of what an item is looked up by."""
+
+    def __init__(self, lookup: str, k: int) -> None:
+        self.lookup, self.k = lookup, k
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        if ast.unparse(node) == self.lookup:
+            return ast.copy_location(ast.Subscript(node.value, ast.Constant(self.k), node.ctx), node)
+        return self.generic_visit(node)

@@ -419,6 +419,8 @@ class Indexing(Items):
         if owner.is_map:
             self.store_by_key(owner, self.key_of(indices), value)
             return
+        if isinstance(indices[0], Span) or (isinstance(indices[0], Const) and isinstance(indices[0].value, slice)):
+            raise Cannot("sets a part of a list", "Set its items in a loop, or keep an array.")
         at = self.place(indices[0], Dyn(owner.length, owner.cap))
         at = at if self.is_stable(at) else self.temporary(at)
         self.emit(f"assert 0 <= {at} < {owner.length}")

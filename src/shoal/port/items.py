@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import enum
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,21 +12,25 @@ import numpy as np
 from shoal.port.arrays import Arrays, Shifted
 from shoal.port.frames import Walk, can_change
 from shoal.port.joining import as_rows, join_all, layout_of
+from shoal.port.layouts import ListL
 from shoal.port.refusal import Cannot, Raises, Restart
 from shoal.port.truths import one_of_dicts
 from shoal.port.values import (
     PY_BOOL,
     PY_INT,
+    Bound,
     Cells,
     Const,
     DictV,
     Dyn,
     Fam,
+    Local,
     Lst,
     Maybe,
     Mem,
     Num,
     Obj,
+    OneOf,
     Opaque,
     Seq,
     Span,
@@ -34,8 +39,17 @@ from shoal.port.values import (
 )
 
 
+def is_callable(options: list[Value]) -> bool:
+    """Whether these are functions and methods."""
+    called = [isinstance(v, Bound | Local) or (isinstance(v, Const) and callable(v.value)) for v in options]
+    return all(called) and not all(isinstance(v, Const) for v in options)
+
+
 class Items(Arrays):
     """How items are read."""
+
+    looked_up: ast.Subscript
+    """Where an item is being looked up."""
 
     def see_Subscript(self, node: ast.Subscript) -> Value:
         owner = self.value(node.value)
@@ -56,6 +70,7 @@ class Items(Arrays):
             indices = list(indices[0].items)
         if len(indices) == 1 and isinstance(indices[0], Const) and isinstance(indices[0].value, tuple):
             indices = [Const(x) for x in indices[0].value]
+        self.looked_up = node
         return self.subscript(owner, indices)
 
     def index(self, node: ast.expr) -> Value:
@@ -80,7 +95,9 @@ class Items(Arrays):
             if isinstance(owner.value, np.ndarray):
                 return self.constant_array_item(owner.value, indices)
             if isinstance(owner.value, tuple | list | str) and len(indices) == 1:
-                return self.family_item(list(owner.value), indices[0])
+                return self.family_item(owner.value, indices[0])
+            if isinstance(owner.value, enum.EnumMeta) and isinstance(indices[0], Fam):
+                return Fam([owner.value[name] for name in indices[0].options], indices[0].index)
         if isinstance(owner, Seq):
             if constant:
                 chosen = owner.items[indices[0].value]  # type: ignore[attr-defined]
@@ -125,7 +142,10 @@ class Items(Arrays):
 
     def family_item(self, options: Sequence[object], index: Value) -> Value:
         if isinstance(index, Span):
-            raise Cannot("slices a constant list by numbers that vary")
+            if isinstance(options, str):
+                raise Cannot("slices text by numbers that vary", "Keep a list of numbers.")
+            whole = Lst(Fam(list(options), ""), "", str(len(options)), len(options), fixed=True)
+            return self.list_slice(whole, index)
         if options and all(isinstance(x, list | tuple | dict) and len(x) == 0 for x in options):
             raise Cannot("takes an item of an empty list")
         return Fam(list(options), self.place(index, len(options)))
@@ -161,6 +181,8 @@ class Items(Arrays):
         families = self.families(list(items.values()), number)
         if families is not None:
             return families
+        if is_callable(list(items.values())):
+            return OneOf(list(items.values()), number)
         if all(isinstance(v, Const) for v in items.values()):
             return Fam([v.value for v in items.values()], number)
         return self.one_of(list(items.values()), [f"{number} == {k}" for k in range(len(items))])
@@ -260,15 +282,25 @@ class Items(Arrays):
     def varying_item(self, owner: Seq, indices: list[Value]) -> Value:
         """An item of a tuple by a number that varies: one of its items."""
         if isinstance(indices[0], Span):
-            raise Cannot("slices a tuple by numbers that vary")
+            if any(map(can_change, owner.items)):
+                raise Cannot("slices a tuple of things that can be changed by numbers that vary", "Loop over it.")
+            layout = ListL(join_all(map(layout_of, owner.items)), len(owner.items), fixed=True)
+            listed = self.write(layout, self.unique("items"), owner)
+            assert isinstance(listed, Lst)
+            return self.list_slice(listed, indices[0])
         at = self.place(indices[0], len(owner.items))
         if owner.items and all(isinstance(item, Const) for item in owner.items):
             return Fam([item.value for item in owner.items], at)  # type: ignore[attr-defined]
+        if is_callable(owner.items):
+            return OneOf(owner.items, at)
         families = self.families(owner.items, at)
         if families is not None:
             return families
         count = len(owner.items)
         if owner.is_list and owner.site is not None and any(map(can_change, owner.items)):
+            if len({self.class_of(item) for item in owner.items}) > 1:
+                self.decisions.chosen[self.statement] = ast.unparse(self.looked_up), count
+                raise Restart
             self.make_list_bounded(owner, fixed=True)
         return self.one_of(owner.items, [f"{at} == {k} or {at} == {k - count}" for k in range(count)])
 

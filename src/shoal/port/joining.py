@@ -78,7 +78,7 @@ def layout_of(value: Value) -> Layout:
             item = join_all(map(layout_of_const, item.options))
         elif isinstance(item, Mem):
             item = row_layout(item)
-        return ListL(item, value.cap, value.is_set, value.fixed, value.drops, value.is_map)
+        return ListL(item, value.cap, value.is_set, value.fixed, value.drops, value.is_map, value.missing)
     if isinstance(value, Maybe):
         return MaybeL(layout_of(value.value))
     if isinstance(value, DictV):
@@ -279,7 +279,8 @@ def _join_lists(a: ListL | SeqL, b: ListL | SeqL) -> ListL:
     fixed = caps[0] == caps[1] > 0 and bool(listed) and all(x.fixed for x in listed)
     drops = any(x.drops for x in listed)
     is_set, is_map = any(x.is_set for x in listed), any(x.is_map for x in listed)
-    return ListL(item, max(*caps, 1), is_set, fixed and not drops, drops, is_map)
+    missing = next((x.missing for x in listed if x.missing is not None), None)
+    return ListL(item, max(*caps, 1), is_set, fixed and not drops, drops, is_map, missing)
 
 
 def describe(layout: Layout) -> str:

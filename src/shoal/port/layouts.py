@@ -234,6 +234,8 @@ class ListL(Layout):
     fixed: bool = False
     drops: bool = False
     is_map: bool = False
+    missing: Any = None
+    """For a Counter or a defaultdict: what makes the value of a key that is not there."""
 
     def columns(self, name: str, dims: tuple[int, ...] = ()) -> Columns:
         length: Columns = {} if self.fixed else {f"{name}_len": (INT, dims)}
@@ -246,7 +248,16 @@ class ListL(Layout):
     def read(self, name: str, index: Index = ()) -> Value:
         length = str(self.cap) if self.fixed else spot(f"{name}_len", index)
         return Lst(
-            self.item, self.base(name), length, self.cap, index, self.is_set, self.fixed, self.drops, self.is_map
+            self.item,
+            self.base(name),
+            length,
+            self.cap,
+            index,
+            self.is_set,
+            self.fixed,
+            self.drops,
+            self.is_map,
+            self.missing,
         )
 
     def export(self, x: object, name: str) -> Exported:

@@ -28,6 +28,7 @@ from shoal.port.values import (
     Maybe,
     Mem,
     Num,
+    OneOf,
     Opaque,
     Seq,
     Value,
@@ -46,6 +47,11 @@ class ListCalls(PythonCalls):
             values = [a.value for a in arguments]  # type: ignore[attr-defined]
             found = [getattr(x, name)(*values) for x in owner.options]
             return Fam([list(x) if isinstance(x, KeysView | ValuesView | ItemsView) else x for x in found], owner.index)
+        if isinstance(owner, Fam) and len(arguments) == 1 and isinstance(arguments[0], Fam) and not named:
+            other = arguments[0]
+            if all(isinstance(x, str) for x in [*owner.options, *other.options]):
+                rows = [getattr(x, name)(y) for x in owner.options for y in other.options]
+                return self.simple(Fam(rows, self.temporary(f"{owner.index} * {len(other.options)} + {other.index}")))
         if isinstance(owner, DictV) or (isinstance(owner, Const) and isinstance(owner.value, dict)):
             return self.dict_method(owner, name, arguments, named)
         if name == "_replace" and isinstance(owner, Seq) and owner.named is not None:
@@ -89,6 +95,8 @@ class ListCalls(PythonCalls):
                 return self.dict_item(owner, key) if present.value else default
             with self.block() as lines:
                 value = self.dict_item(owner, key)
+            if isinstance(value, OneOf) or (isinstance(value, Fam) and callable(value.options[0])):
+                return self.function_or(value, default, present, lines)
             return self.choose(present.expr, (lines, value), ([], default))  # type: ignore[attr-defined]
         if name == "copy":
             return DictV({k: self.hold(v) for k, v in items.items()}, self.depth)
@@ -100,6 +108,14 @@ class ListCalls(PythonCalls):
                 self.store_in_dict(owner, Const(key), value)
             return Const(None)
         raise Cannot(f"calls .{name}() of a dict, which has no translation", "Use an array, or a dict with fixed keys.")
+
+    def function_or(self, found: OneOf | Fam, default: Value, present: Value, lines: list[str]) -> Value:
+        """What a dict of functions has for a key, or another function."""
+        options = found.options if isinstance(found, OneOf) else [Const(x) for x in found.options]
+        which = self.unique("which")
+        self.emit(f"{which} = {len(options)}")
+        self.emit_block(f"if {text_of(present)}:", [*lines, f"{which} = {found.index}"])
+        return OneOf([*options, default], self.temporary(which))
 
     def list_method(self, owner: Seq | Lst, name: str, arguments: list[Value], named: dict[str, Value]) -> Value:
         if isinstance(owner, Lst) and owner.is_map:
@@ -146,7 +162,12 @@ class ListCalls(PythonCalls):
         """A list changes where that is not sure: next time it is in memory, with a length of its own unless `fixed`."""
         count = len(owner.items)
         if owner.site is not None and owner.site[0] == "column":
-            _, name, layout = owner.site
+            layout, name = owner.site[2], owner.site[1]
+        elif owner.site is None and owner.place is not None and owner.place[1].startswith("s."):
+            layout, name, _ = owner.place
+        else:
+            layout, name = None, ""
+        if layout is not None:
             item = in_memory(join_all(layout.items)) if layout.items else None
             path = ("attribute", name.removeprefix("s."))
             self.decisions.layouts[path] = ListL(
@@ -370,6 +391,9 @@ class ListCalls(PythonCalls):
             self.list_remove(owner, value)
         self.emit_block(f"if {present.expr}:", lines)
         return Const(None)
+
+    def list_rotate(self, owner: Lst, count: Value | None = None) -> Value:
+        return self.written_out(plain_python.rotated, owner, count if count is not None else Const(1))
 
     def list_add(self, owner: Lst, value: Value) -> Value:
         return self.list_append(owner, value)

@@ -21,16 +21,18 @@ from shoal.port.frames import (
     as_load,
     as_walk,
     assigns,
+    changes_something,
     definition_of,
     depends_on_order,
     loaded_names,
+    nodes_of_turns,
     own_nodes,
     read_outside,
     returns_in_loop,
     yields,
 )
 from shoal.port.joining import join, layout_of, reference_of
-from shoal.port.layouts import ConstL, OpaqueL, is_stored
+from shoal.port.layouts import ConstL, ObjL, OpaqueL, is_stored
 from shoal.port.refusal import Cannot, Refused, Restart
 from shoal.port.sharing import STALE
 from shoal.port.statements import MOST_UNROLLED, UNROLL, Statements
@@ -48,8 +50,7 @@ from shoal.port.values import (
     Value,
 )
 
-
-DRAWS = re.compile(r"\b(pcg|mt)\.")
+DRAWS = re.compile(r"\b(pcg|pcg_more|mt)\.")
 
 
 class Loops(Statements):
@@ -58,6 +59,10 @@ class Loops(Statements):
     def unrolled(self, node: ast.For) -> list[ast.stmt] | None:
         """The turns of a short loop, one after the other; None for a loop of kernel code."""
         site = self.site
+        if isinstance(node.iter, ast.BinOp):
+            loops = self.one_after_the_other(node, node.iter)
+            if loops is not None:
+                return loops
         if isinstance(node.iter, ast.Call):
             self.must_not_meet(node, self.value(node.iter.func))
         iterable = self.value(node.iter)
@@ -83,6 +88,23 @@ class Loops(Statements):
             return self.turns(node, items)
         return [s for item in items for s in (Bind(node.target, item, node), *node.body)] + list(node.orelse)
 
+    def one_after_the_other(self, node: ast.For, both: ast.BinOp) -> list[ast.stmt] | None:
+        """`for x in self.cars + self.trucks` of objects of two classes: a loop for each."""
+        if not isinstance(both.op, ast.Add) or any(isinstance(n, ast.Break) for n in own_nodes(node)):
+            return None
+        lists = [self.value(side) for side in (both.left, both.right)]
+        classes = {type(v.layout.example) for v in lists if isinstance(v, Lst) and isinstance(v.layout, ObjL)}
+        if len(classes) < 2:
+            return None
+        loops: list[ast.stmt] = []
+        for listed in lists:
+            name = self.unique("listed")
+            assert isinstance(listed, Lst)
+            self.frame.names[name] = self.shallow_copy(listed)
+            walked = ast.copy_location(ast.Name(name, ast.Load()), node)
+            loops.append(ast.copy_location(ast.For(node.target, walked, node.body, []), node))
+        return loops
+
     def must_not_meet(self, loop: ast.For, function: Value) -> None:
         """A generator is run through before the loop around it: refused where either could notice."""
         called = function.function if isinstance(function, Bound) else getattr(function, "value", None)
@@ -97,7 +119,13 @@ class Loops(Statements):
         known = self.layout.attributes
         kept = {a for a, layout in known.items() if not isinstance(layout, ConstL)} | {"np_random", "_np_random"}
         looked_at = {n.attr for n in ast.walk(looks) if isinstance(n, ast.Attribute)} & kept
-        inside = [n for statement in loop.body for n in ast.walk(statement)]
+        leaves = any(isinstance(n, ast.Break | ast.Return) for statement in loop.body for n in ast.walk(statement))
+        if leaves and changes_something(looks):
+            raise Cannot(
+                "may leave before a generator has come to its end, which draws or changes something",
+                "Make a list of it first, in the class too.",
+            )
+        inside = list(nodes_of_turns(loop.body))
         changed = {n.attr for n in inside if isinstance(n, ast.Attribute) and not isinstance(n.ctx, ast.Load)}
         owners = [n.value for n in inside if isinstance(n, ast.Subscript) and not isinstance(n.ctx, ast.Load)]
         owners += [n.func.value for n in inside if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import collections
+
+from shoal.port import plain_python
 from shoal.port.frames import Walk
 from shoal.port.list_calls import ListCalls
 from shoal.port.refusal import Cannot
-from shoal.port.values import PY_INT, Const, Lst, Num, Seq, Value
+from shoal.port.values import PY_INT, Const, Local, Lst, Num, Seq, Value
 
 WAY_OUT = "Use d[key], in, get, pop, del, items, keys, values, clear, update or setdefault."
 
@@ -19,8 +22,15 @@ class MapCalls(ListCalls):
 
     def item_by_key(self, owner: Lst, key: Value) -> Value:
         """`d[key]`."""
-        if owner.default is not None:
-            return self.map_get(owner, key, owner.default)
+        if owner.missing is collections.Counter:
+            return self.map_get(owner, key, Const(0))
+        if owner.missing is not None:  # which puts in what it makes
+            key = self.hold(self.simple(key))
+            place = self.place_of_equal(owner, key) if owner.layout is not None else "-1"
+            with self.block() as lines:
+                made = owner.missing if isinstance(owner.missing, Local) else Const(owner.missing)
+                self.store_by_key(owner, key, self.call(made, [], {}))
+            self.emit_block(f"if {place} < 0:", lines)
         if owner.layout is None:
             raise Cannot("takes an item of a dict that was always empty")
         return self.pair(owner, self.index_of(owner, key).expr)[1]
@@ -85,6 +95,9 @@ class MapCalls(ListCalls):
         with self.block() as lines:
             taken = self.hold(self.items(self.list_pop(plain, Num(place, PY_INT)))[1])
         return self.choose(f"({place} >= 0)", (lines, taken), ([], default))
+
+    def map_most_common(self, owner: Lst, count: Value | None = None) -> Value:
+        return self.written_out(plain_python.most_common, owner, count if count is not None else Const(None))
 
     def map_clear(self, owner: Lst) -> Value:
         return self.list_clear(owner)

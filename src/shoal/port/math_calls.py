@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from shoal.port import plain_python
 from shoal.port.calls import Calls
 from shoal.port.refusal import Cannot, Raises
 from shoal.port.values import PY_BOOL, PY_FLOAT, PY_INT, Const, Num, Value, as_float
@@ -13,20 +14,30 @@ MATH_INEXACT = {"sin", "cos", "tan", "exp", "log", "tanh", "sinh", "cosh", "asin
 MATH_EXACT = {"sqrt", "fabs", "copysign"}
 
 
+DOMAINS = {"sqrt": "{} < 0.0", "log": "{} <= 0.0", "log2": "{} <= 0.0", "log10": "{} <= 0.0", "log1p": "{} <= -1.0",
+           "asin": "abs({}) > 1.0", "acos": "abs({}) > 1.0"}  # fmt: skip
+"""Where functions raise, which NumPy's do not."""
+
+
 class MathCalls(Calls):
     """How functions of `math` are followed."""
 
-    def math_call(self, name: str, arguments: list[Value]) -> Value:
+    def math_call(self, name: str, arguments: list[Value], named: dict[str, Value]) -> Value:
         arguments = [self.simple(a) for a in arguments]
+        if name in ("isclose", "gcd", "factorial", "comb") and len(arguments) <= 2:
+            return self.call_function(getattr(plain_python, name), arguments, named)
         if all(isinstance(a, Const) for a in arguments):
             try:
                 return self.fold_call(getattr(math, name), arguments, {})
             except (ValueError, OverflowError) as error:
                 raise Raises(error) from None
-        if name in ("dist", "prod", "fsum", "comb", "perm", "factorial", "gcd", "lcm"):
+        if name in ("dist", "prod", "fsum", "comb", "perm", "gcd", "lcm"):
             raise Cannot(f"calls math.{name}, which has no translation", "Write it out with +, * and math.sqrt.")
         numbers = [self.number(a) for a in arguments]
         texts = [as_float(n) for n in numbers]
+        if name in DOMAINS:
+            texts[0] = texts[0] if self.is_stable(texts[0]) else self.temporary(texts[0])
+            self.emit(f"assert not {DOMAINS[name].format(texts[0])}")
         if name in ("floor", "ceil", "trunc"):
             if not numbers[0].kind.is_float:
                 return Num(numbers[0].expr, PY_INT)

@@ -26,7 +26,7 @@ import numpy as np
 from shoal.vector.kernel import {names}
 
 '''
-HELPERS = ("mt", "pcg", "rounding", "turns")
+HELPERS = ("mt", "pcg", "pcg_more", "rounding", "turns")
 NAMES = ("b1", "f32", "f64", "i8", "i16", "i32", "i64", "record", "scratch", "u8", "u16", "u32", "u64")
 MOST_WRITTEN = 2000
 """Numbers of a table that are written into the source; larger ones go into a file beside it."""

@@ -78,9 +78,9 @@ class NumpyCalls(MapCalls):
         ranks = [len(self.shape(a)) for a in arguments if isinstance(a, Cells | Mem | Const)]
         return isinstance(axis, Const) and axis.value in (None, 0, -1) and ranks == [1]
 
-    def numpy_function(self, name: str, arguments: list[Value], named: dict[str, Value]) -> Value:
+    def numpy_function(self, name: str, arguments: list[Value], named: Given) -> Value:
         if name in OPERATIONS:
-            return self.binary(OPERATIONS[name](), arguments[0], arguments[1])
+            return self.binary(OPERATIONS[name](), *[self.array(a) for a in arguments[:2]])
         if name in TESTS:
             return self.elementwise(lambda a, b: self.compare_numbers(TESTS[name](), a, b), arguments)
         constant = all(isinstance(a, Const) for a in [*arguments, *named.values()])
@@ -91,7 +91,9 @@ class NumpyCalls(MapCalls):
             return self.elementwise(lambda *x: self.math_function(FUNCTIONS[name], *x), arguments)
         method = getattr(self, f"np_{name}", None)
         if method is None and name in PLAIN:
-            return self.call_function(PLAIN[name], [self.array(a) for a in arguments], named)
+            given = [a if _holds_arrays(a) else self.array(a) for a in arguments]
+            named.read |= named.keys()  # unknown ones are refused by the function
+            return self.written_out(PLAIN[name], *given, **named)
         if method is None:
             raise Cannot(f"calls np.{name}, which has no translation", "Write it as a loop over the elements.")
         return method(arguments, named)
@@ -485,3 +487,8 @@ def is_literal(expr: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _holds_arrays(value: Value) -> bool:
+    """Whether this is a list of arrays, which need not be of one shape."""
+    return isinstance(value, Seq) and any(isinstance(item, Cells | Mem) for item in value.items)

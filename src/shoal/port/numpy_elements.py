@@ -17,6 +17,7 @@ from shoal.port.values import (
     Num,
     Seq,
     Value,
+    as_float,
     as_truth,
     literal,
     promote,
@@ -152,6 +153,18 @@ class NumpyElements(NumpyCalls):
 
     def np_isfinite(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         return self.elementwise(lambda a: Num(f"math.isfinite({a.expr})", Kind(BOOL)), arguments)
+
+    def np_isin(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        values = arguments[1]
+
+        def among(a: Num) -> Num:
+            found = self.contains(values, self.hold(a))
+            return Num(found.expr, Kind(BOOL)) if isinstance(found, Num) else Num(str(found.value), Kind(BOOL))  # type: ignore[attr-defined]
+
+        return self.elementwise(among, arguments[:1])
+
+    def np_isinf(self, arguments: list[Value], named: dict[str, Value]) -> Value:
+        return self.elementwise(lambda a: Num(f"math.isinf({as_float(a)})", Kind(BOOL)), arguments)
 
     def np_negative(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         return self.elementwise(lambda a: self.unary(ast.USub(), a), arguments)

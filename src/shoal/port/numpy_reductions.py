@@ -58,11 +58,14 @@ class NumpyReductions(NumpyElements):
 
     def reduce_along(self, value: Value, axis: Value, one: Callable[[Value], Num]) -> Value:
         """One number for each place of the other axes."""
-        shape = self.known(self.shape(value))
+        shape = self.shape(value)
         if not isinstance(axis, Const) or not isinstance(axis.value, int):
             raise Cannot("reduces an array along several axes", "Write it as a loop.")
         which = axis.value % len(shape)
         rest = shape[:which] + shape[which + 1 :]
+        if rest and isinstance(rest[0], Dyn):
+            return self.reduce_rows(value, rest, which, one)
+        rest = self.known(rest)
         self.in_rows = which == len(shape) - 1
 
         def at(place: tuple[Any, ...]) -> Num:
@@ -84,6 +87,23 @@ class NumpyReductions(NumpyElements):
             return target
         finally:
             self.in_rows = True
+
+    def reduce_rows(self, value: Value, rest: tuple[Any, ...], which: int, one: Callable[[Value], Num]) -> Value:
+        """As `reduce_along`, where the number of rows varies."""
+        whole: Value = Const(slice(None))
+
+        def at(names: list[str]) -> Num:
+            indices: list[Value] = [Num(name, NP_INT) for name in names]
+            return one(self.subscript(value, [*indices[:which], whole, *indices[which:]]))
+
+        self.in_rows = which == len(rest)
+        with self.block():
+            dtype = at(["0"] * len(rest)).kind.dtype
+        base = self.scratch(dtype, tuple(n.cap if isinstance(n, Dyn) else n for n in rest))
+        target = Mem(base, rest, dtype, [(k, "0", 1) for k in range(len(rest))])
+        self.loop(rest, lambda names: self.emit(f"{target.at(names)} = {at(names).expr}"))
+        self.in_rows = True
+        return target
 
     def np_sum(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         return self.reduce(arguments, named, self.sum)

@@ -268,10 +268,7 @@ def binomial(s, n, p):
     if n == 0 or p == 0.0:
         return 0
     rare = p if p <= 0.5 else 1.0 - p
-    if rare * n <= 30.0:
-        count = binomial_by_inversion(s, n, rare)
-    else:
-        count = binomial_by_rejection(s, n, rare)
+    count = binomial_by_inversion(s, n, rare) if rare * n <= 30.0 else binomial_by_rejection(s, n, rare)
     return count if p <= 0.5 else n - count
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.port import plain_python
 from shoal.port.attempts import Attempts
 from shoal.port.frames import (
     FALLS,
@@ -30,6 +31,7 @@ from shoal.port.layouts import ArrL, ConstL, FamL, ListL, NumL, OpaqueL, SeqL, s
 from shoal.port.refusal import Cannot, Restart
 from shoal.port.sharing import CHANGING, homes, referred
 from shoal.port.values import (
+    PY_INT,
     Cells,
     Const,
     DictV,
@@ -42,6 +44,7 @@ from shoal.port.values import (
     Num,
     Obj,
     Seq,
+    Span,
     Value,
 )
 
@@ -157,7 +160,7 @@ class PlainStatements(Attempts):
         return FALLS
 
     def do_Assign(self, node: ast.Assign) -> str:
-        if is_lazy(node.value):
+        if is_lazy(node.value) and not all(isinstance(t, ast.Tuple | ast.List) for t in node.targets):
             raise Cannot("keeps a generator, which looks at its items only later", "Keep a list: [...] or list(...).")
         value = self.value(node.value)
         if isinstance(value, Fam) and is_ragged(value) and len(node.targets) == 1:
@@ -249,11 +252,35 @@ class PlainStatements(Attempts):
             if not isinstance(target, ast.Subscript):
                 raise Cannot("deletes an attribute", "Set it to None instead.")
             owner = self.value(target.value)
-            self.method(owner, "pop", [self.value(target.slice)], {})
+            if isinstance(target.slice, ast.Slice):
+                self.delete_slice(self.simple(owner), self.index(target.slice))
+            else:
+                self.method(owner, "pop", [self.value(target.slice)], {})
         return FALLS
+
+    def delete_slice(self, owner: Value, part: Value) -> None:
+        """`del items[a:b]`."""
+        self.changed(owner)
+        if isinstance(owner, Seq) and owner.is_list:
+            self.make_list_bounded(owner)
+        if isinstance(part, Const):
+            part = Span([Const(part.value.start), Const(part.value.stop), Const(part.value.step)])
+        assert isinstance(part, Span)
+        if not isinstance(owner, Lst) or owner.is_set:
+            raise Cannot(f"deletes a part of {self.name_of(owner)}", "Keep a list.")
+        self.must_grow(owner)
+        first, count, step = self.span_of(part, owner.length)
+        if step != 1:
+            raise Cannot("deletes every so many items", "Loop over them.")
+        self.written_out(plain_python.delete_part, owner, *[Num(self.temporary(n), PY_INT) for n in (first, count)])
 
     def do_Global(self, node: ast.Global) -> str:
         raise Cannot("changes global state, which all lanes would share", "Keep it in an attribute of the environment.")
+
+    def do_Nonlocal(self, node: ast.Nonlocal) -> str:
+        raise Cannot(
+            "changes a name of the function around it", "Return the new value, or keep it in a list of one item."
+        )
 
     def do_unknown(self, node: ast.stmt) -> str:
         raise Cannot(f"is a `{type(node).__name__.lower()}` statement, which is not translated")

@@ -58,12 +58,97 @@ def length_of(number: int) -> int:
     return bits
 
 
+def paired(items: Iterable[tuple[T, U]]) -> dict[T, U]:
+    """`dict(items)`."""
+    made: dict[T, U] = {}
+    for key, value in items:
+        made[key] = value
+    return made
+
+
 def counted(items: Iterable[T]) -> dict[T, int]:
     """`Counter(items)`."""
     made: dict[T, int] = {}
     for item in items:
         made[item] = made.get(item, 0) + 1
     return made
+
+
+def rotated(items: list[T], count: int) -> None:
+    """`items.rotate(count)` of a deque."""
+    if len(items) > 0:
+        for _ in range(count % len(items)):
+            items.insert(0, items.pop())
+
+
+def delete_part(items: list[T], first: int, count: int) -> None:
+    """`del items[first : first + count]`."""
+    for _ in range(count):
+        items.pop(first)
+
+
+def bisect_left(items: list[T], item: T) -> int:
+    """As in bisect: where it would stand before its equals."""
+    place = 0
+    for other in items:
+        if other < item:  # type: ignore[operator]
+            place += 1
+    return place
+
+
+def bisect_right(items: list[T], item: T) -> int:
+    """As in bisect: where it would stand behind its equals."""
+    place = 0
+    for other in items:
+        if not item < other:  # type: ignore[operator]
+            place += 1
+    return place
+
+
+def insort_left(items: list[T], item: T) -> None:
+    """As in bisect."""
+    items.insert(bisect_left(items, item), item)
+
+
+def insort_right(items: list[T], item: T) -> None:
+    """As in bisect."""
+    items.insert(bisect_right(items, item), item)
+
+
+def gcd(a: int, b: int) -> int:
+    """As in math."""
+    a, b = abs(a), abs(b)
+    while b > 0:
+        a, b = b, a % b
+    return a
+
+
+def factorial(n: int) -> int:
+    """As in math."""
+    assert n >= 0
+    total = 1
+    for k in range(2, n + 1):
+        total = total * k
+    return total
+
+
+def comb(n: int, k: int) -> int:
+    """As in math."""
+    total = 1
+    for j in range(min(k, n - k)):
+        total = total * (n - j) // (j + 1)
+    return total if k <= n else 0
+
+
+def isclose(a: float, b: float, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> bool:
+    """As in math."""
+    return a == b or abs(a - b) <= max(rel_tol * max(abs(a), abs(b)), abs_tol)
+
+
+def most_common(counts: dict[T, int], n: int | None = None) -> list[tuple[T, int]]:
+    """As of a Counter."""
+    ordered = sorted(counts.items(), key=lambda pair: -pair[1])
+    return ordered if n is None else ordered[:n]
 
 
 def heappush(heap: list[T], item: T) -> None:
@@ -74,13 +159,10 @@ def heappush(heap: list[T], item: T) -> None:
 
 def heappop(heap: list[T]) -> T:
     """As in heapq: the last item sinks to the bottom in place of the first, and rises from there."""
-    last = heap.pop()
-    if len(heap) > 0:
-        first = heap[0]
-        heap[0] = last
-        _sink(heap, 0)
-        return first
-    return last
+    if len(heap) > 1:
+        last = heap.pop()
+        return heapreplace(heap, last)
+    return heap.pop()
 
 
 def heapify(heap: list[T]) -> None:
@@ -91,8 +173,8 @@ def heapify(heap: list[T]) -> None:
 
 def heapreplace(heap: list[T], item: T) -> T:
     """As in heapq."""
-    first = heap[0]
-    heap[0] = item
+    first = heap.pop(0)
+    heap.insert(0, item)
     _sink(heap, 0)
     return first
 
@@ -100,33 +182,26 @@ def heapreplace(heap: list[T], item: T) -> T:
 def heappushpop(heap: list[T], item: T) -> T:
     """As in heapq."""
     if len(heap) > 0 and heap[0] < item:  # type: ignore[operator]
-        first = heap[0]
-        heap[0] = item
-        _sink(heap, 0)
-        return first
+        return heapreplace(heap, item)
     return item
 
 
 def _rise(heap: list[T], top: int, place: int) -> None:
-    item = heap[place]
     while place > top:
         above = (place - 1) // 2
-        if not item < heap[above]:  # type: ignore[operator]
+        if not heap[place] < heap[above]:  # type: ignore[operator]
             break
-        heap[place] = heap[above]
+        heap[place], heap[above] = heap[above], heap[place]
         place = above
-    heap[place] = item
 
 
 def _sink(heap: list[T], place: int) -> None:
     top = place
-    item = heap[place]
     below = 2 * place + 1
     while below < len(heap):
         if below + 1 < len(heap) and not heap[below] < heap[below + 1]:  # type: ignore[operator]
             below = below + 1
-        heap[place] = heap[below]
+        heap[place], heap[below] = heap[below], heap[place]
         place = below
         below = 2 * place + 1
-    heap[place] = item
     _rise(heap, top, place)

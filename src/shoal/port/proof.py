@@ -303,10 +303,11 @@ def guards_of(layout: Layout, name: str) -> dict[str, list[str]]:
         items = layout.items if isinstance(layout, SeqL) else [item for _, item in layout.items]
         parts = [guards_of(item, f"{name}_{k}") for k, item in enumerate(items)]
     elif isinstance(layout, MaybeL):
-        parts = [{c: [f"{name}_none", *g] for c, g in guards_of(layout.inner, name).items()}]
+        parts = [{f"{name}_none": []}, {c: [f"{name}_none", *g] for c, g in guards_of(layout.inner, name).items()}]
     elif isinstance(layout, ListL) and layout.item is not None:
         own = [] if layout.fixed else [f"{name}_len"]
-        parts = [{c: [*own, *g] for c, g in guards_of(layout.item, layout.base(name)).items()}]
+        inner = guards_of(layout.item, layout.base(name))
+        parts = [{length: [] for length in own}, {c: [*own, *g] for c, g in inner.items()}]
     else:
         return {column: [] for column in layout.columns(name, (1,))}
     return {column: guards for part in parts for column, guards in part.items()}

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.port import plain_python
 from shoal.port.frames import Walk, as_walk
 from shoal.port.given import Given
 from shoal.port.joining import reference_of
@@ -22,15 +23,18 @@ from shoal.port.values import (
     PY_INT,
     TEXT,
     Bits,
+    Bound,
     Cells,
     Const,
     DictV,
     Dyn,
     Fam,
+    Local,
     Lst,
     Mem,
     Num,
     Obj,
+    OneOf,
     Opaque,
     Seq,
     Value,
@@ -43,6 +47,14 @@ OF_TEXT = {"len", "ord"}
 """What may be asked of one of some strings."""
 WRITTEN = {"repr", "bin", "hex", "format", "ascii"}
 """Builtins that make text, which is for people to read."""
+
+
+GOES_THROUGH = {"enumerate", "zip", "reversed", "sorted", "any", "all", "map", "filter"}
+"""Builtins that look at every item of what they are given."""
+
+
+def _is_text(value: Value) -> bool:
+    return isinstance(value, Fam) and all(isinstance(x, str) for x in value.options)
 
 
 class PythonCalls(OrderCalls):
@@ -110,7 +122,7 @@ class PythonCalls(OrderCalls):
         with self.block():
             layout = reference_of(self.simple(walk.item("0")))
         kind = like if like is not None else Lst(layout, "", "", 0)
-        made = ListL(layout, walk.cap, kind.is_set, drops=kind.drops, is_map=kind.is_map)
+        made = ListL(layout, walk.cap, kind.is_set, drops=kind.drops, is_map=kind.is_map, missing=kind.missing)
         target = self.write(made, self.unique("items"), Seq([]))
         assert isinstance(target, Lst)
         count = self.temporary(walk.count)
@@ -142,6 +154,11 @@ class PythonCalls(OrderCalls):
             return self.shallow_copy(value)
         if isinstance(value, Const) and isinstance(value.value, dict):
             return self.local_dict({**{k: Const(v) for k, v in value.value.items()}, **named})
+        keys_vary = isinstance(value, Lst | Walk) or (
+            not isinstance(value, DictV) and not all(isinstance(self.items(r, 2)[0], Const) for r in self.items(value))
+        )
+        if keys_vary and not named:
+            return self.written_out(plain_python.paired, value)
         given = value.items if isinstance(value, DictV) else self.pairs(value)
         pairs = {key: self.hold(item) for key, item in given.items()}
         return self.local_dict({**pairs, **named})
@@ -161,6 +178,8 @@ class PythonCalls(OrderCalls):
         if for_texts is not None:
             return for_texts
         function = getattr(self, f"builtin_{name}", None)
+        if name in GOES_THROUGH:
+            arguments = [self.realise(a) if _is_text(a) else a for a in arguments]  # type: ignore[arg-type]
         if function is not None:
             given = Given(named)
             made = function([self.simple(a) for a in arguments], given)
@@ -272,9 +291,14 @@ class PythonCalls(OrderCalls):
         raise Cannot("asks for the type of something whose type varies")
 
     def builtin_getattr(self, arguments: list[Value], named: dict[str, Value]) -> Value:
-        if not isinstance(arguments[1], Const):
+        name = arguments[1]
+        if isinstance(name, Fam):
+            found = [self.attribute(arguments[0], option) for option in name.options]
+            if all(isinstance(v, Bound | Local) for v in found):
+                return OneOf(found, name.index)
+        if not isinstance(name, Const):
             raise Cannot("asks for an attribute whose name varies", "Use `if`.")
-        return self.attribute(arguments[0], arguments[1].value)
+        return self.attribute(arguments[0], name.value)
 
     def builtin_setattr(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         owner, name, value = arguments

@@ -8,7 +8,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from shoal.port import plain_python
+from shoal.port import numpy_plain, plain_python
 from shoal.port.folding import Folding
 from shoal.port.frames import Walk
 from shoal.port.refusal import Cannot, Refused
@@ -23,13 +23,13 @@ OPERATIONS_BY_NAME: dict[str, type[ast.operator]] = {
 class StandardCalls(Folding):
     """How functions of the standard library are followed."""
 
-    def written_out(self, function: Callable[..., Any], *arguments: Value) -> Value:
+    def written_out(self, function: Callable[..., Any], *arguments: Value, **named: Value) -> Value:
         """A call of one of `plain_python`; what stands in the way does so where the environment calls it."""
         try:
-            return self.call_function(function, list(arguments), {})
+            return self.call_function(function, list(arguments), named)
         except Refused as refused:
             obstacle = refused.obstacle
-            if obstacle.file != plain_python.__file__:
+            if obstacle.file not in (plain_python.__file__, numpy_plain.__file__):
                 raise
             raise Cannot(obstacle.reason, obstacle.instead) from None
 

@@ -19,8 +19,11 @@ from shoal.port.frames import (
     Loop,
     always_leaves,
     can_change,
+    for_each_class,
     loaded_names,
+    looks_up,
     match_as_if,
+    names_there,
     not_one_list,
     returns_in_loop,
     same_value,
@@ -34,6 +37,7 @@ from shoal.port.values import (
     PY_BOOL,
     Const,
     Fam,
+    Maybe,
     Num,
     Opaque,
     Value,
@@ -89,7 +93,16 @@ class Statements(Sharing):
             )
             self.statement = self.site
             try:
-                is_choice = self.site in self.decisions.split and not isinstance(statement, Bind)
+                lookup, count = self.decisions.chosen.get(self.site, ("", 0))
+                if lookup and not hasattr(statement, "both_ways") and looks_up(statement, lookup):
+                    chain, index = for_each_class(statement, lookup, count)
+                    place = self.place(self.value(index), count)
+                    self.emit(f"assert 0 <= {place} < {count}")
+                    rest.insert(0, chain)
+                    continue
+                is_choice = getattr(statement, "both_ways", False) or (
+                    self.site in self.decisions.split and not isinstance(statement, Bind)
+                )
                 if isinstance(statement, Case) or is_choice:
                     return self.both_ways(statement, rest)
                 if isinstance(statement, ast.For | ast.While) and statement.orelse:
@@ -106,6 +119,10 @@ class Statements(Sharing):
                         continue
                     status = self.loop_over(statement)
                 elif isinstance(statement, ast.Match):
+                    if any(isinstance(n, ast.Call) for n in ast.walk(statement.subject)):  # asked once
+                        subject = ast.copy_location(ast.Name(self.unique("subject"), ast.Load()), statement.subject)
+                        self.frame.names[subject.id] = self.hold(self.value(statement.subject))
+                        statement = ast.copy_location(ast.Match(subject, statement.cases), statement)
                     rest.insert(0, match_as_if(statement))
                     continue
                 else:
@@ -225,11 +242,11 @@ class Statements(Sharing):
             return self.rest_inside(test.expr, node, rest), True
         before, variants = dict(self.frame.names), dict(self.variants)
         with self.block() as then:
-            status_then = self.execute(node.body)
+            status_then = self.execute_where(node.test, True, node.body)
         names_then, variants_then, shares_then = self.frame.names, self.variants, self.shares
         self.frame.names, self.variants, self.shares = dict(before), dict(variants), shares
         with self.block() as other:
-            status_other = self.execute(node.orelse)
+            status_other = self.execute_where(node.test, False, node.orelse, status_then == NEVER)
         names_other, variants_other = self.frame.names, self.variants
         self.shares |= shares_then
         if status_then == NEVER or status_other == NEVER:
@@ -250,6 +267,19 @@ class Statements(Sharing):
         self.write_if(test.expr, then, other)
         return (MAYBE if MAYBE in (status_then, status_other) else FALLS), False
 
+    def execute_where(self, test: ast.expr, outcome: bool, body: list[ast.stmt], goes_on: bool = False) -> str:
+        """Write one way of a branch, in which names are not None that the test says so of; behind it too if it
+        `goes_on`, since the other way leaves."""
+        asked = {name: self.frame.names.get(name) for name in names_there(test, outcome)}
+        there = {name: value for name, value in asked.items() if isinstance(value, Maybe)}
+        for name, value in there.items():
+            self.frame.names[name] = value.value
+        status = self.execute(body)
+        for name, value in there.items() if not goes_on else ():
+            if self.frame.names.get(name) is value.value:
+                self.frame.names[name] = value
+        return status
+
     def set_where_raised(self, lines: list[str], names: dict[str, Value]) -> None:
         """Variables have a value on every way, also behind a `raise` that stops the lane."""
         if not lines or lines[-1] != "assert False":
@@ -264,11 +294,11 @@ class Statements(Sharing):
         leaves = always_leaves(node.body)
         before, variants, shares = dict(self.frame.names), dict(self.variants), self.shares
         with self.block() as then:
-            status_then = self.execute(node.body if leaves else [*node.body, *rest])
+            status_then = self.execute_where(node.test, True, node.body if leaves else [*node.body, *rest])
         after, shares_then = (self.frame.names, self.variants), self.shares
         self.frame.names, self.variants, self.shares = before, variants, shares
         with self.block() as other:
-            status_other = self.execute([*node.orelse, *rest] if leaves else node.orelse)
+            status_other = self.execute_where(node.test, False, [*node.orelse, *rest] if leaves else node.orelse)
         self.shares |= shares_then
         if not leaves:
             self.frame.names, self.variants = after

@@ -233,12 +233,29 @@ class Truths(Expressions):
             found = self.equal(left, right)
             if found is not None:
                 return negated(found) if isinstance(op, ast.NotEq) else found
+        texts = [_texts(v) for v in (left, right)]
+        if all(texts):
+            function = COMPARISONS[type(op)][1]
+            table = self.table(np.array([[function(x, y) for y in texts[1]] for x in texts[0]]))
+            at = [v.index if isinstance(v, Fam) else "0" for v in (left, right)]
+            return Num(f"{table}[{at[0]}, {at[1]}]", PY_BOOL)
         if is_array(left) or is_array(right):
             return self.elementwise(lambda a, b: self.compare_numbers(op, a, b), [left, right])
+        if isinstance(left, Obj) and not isinstance(op, ast.Eq | ast.NotEq):
+            return self.compare_objects(op, left, right)
         if isinstance(left, Seq) or isinstance(right, Seq):
             first, second = (right, left) if isinstance(op, ast.Gt | ast.LtE) else (left, right)
             before = self.ordered(first, second)
             return before if isinstance(op, ast.Lt | ast.Gt) else negated(before)
+        if isinstance(op, ast.LtE | ast.GtE) and any(isinstance(v, Lst) and v.is_set for v in (left, right)):
+            part, whole = (left, right) if isinstance(op, ast.LtE) else (right, left)
+            listed = part if isinstance(part, Lst) else self.make_set([part], {})
+            items = listed if isinstance(listed, Lst) else Seq(self.items(listed))
+            return (
+                self.list_issubset(items, whole)
+                if isinstance(items, Lst)
+                else self.all_of([self.contains(whole, item) for item in items.items])
+            )
         if isinstance(left, Lst) or isinstance(right, Lst):
             raise Cannot("compares lists of varying length by order", "Compare their items in a loop.")
         return self.compare_numbers(op, self.number(left), self.number(right))
@@ -313,6 +330,22 @@ class Truths(Expressions):
         if isinstance(written, types.FunctionType):
             return self.call_function(written, [a, b], {}, owner=cls)
         return self.identical(a, b)
+
+    def compare_objects(self, op: ast.cmpop, a: Obj, b: Value) -> Value:
+        """`a < b` as somebody's class defines it."""
+        cls = type(a.layout.example)
+        name = {ast.Lt: "__lt__", ast.LtE: "__le__", ast.Gt: "__gt__", ast.GtE: "__ge__"}[type(op)]
+        if dataclasses.is_dataclass(cls) and cls.__dataclass_params__.order and isinstance(b, Obj):  # type: ignore[attr-defined]
+            fields = [f.name for f in dataclasses.fields(cls) if f.compare]
+            keys = [Seq([self.attribute(x, n) for n in fields]) for x in (a, b)]
+            return self.compare(op, *keys)
+        method = inspect.getattr_static(cls, name, None)
+        if isinstance(method, types.FunctionType):
+            return self.call_function(method, [a, b], {}, owner=cls)
+        turned = inspect.getattr_static(cls, {"__lt__": "__gt__", "__gt__": "__lt__"}.get(name, ""), None)
+        if isinstance(turned, types.FunctionType) and isinstance(b, Obj):
+            return self.call_function(turned, [b, a], {}, owner=cls)
+        raise Cannot("compares objects by order", "Compare their numbers.")
 
     def equal_family(self, a: Fam, b: Value) -> Value:
         if isinstance(b, Num) and all(is_number(x) for x in a.options):
@@ -400,3 +433,9 @@ def one_of_dicts(value: Value) -> bool:
 def _members(part: ast.expr) -> ast.expr:
     """What `x in {a, b}` looks through: nobody asks there whether some members are equal."""
     return ast.copy_location(ast.Tuple(part.elts, ast.Load()), part) if isinstance(part, ast.Set) else part
+
+
+def _texts(value: Value) -> list[str]:
+    """The strings that a value may be; none if it may be anything else."""
+    found = value.options if isinstance(value, Fam) else [value.value] if isinstance(value, Const) else []
+    return found if all(isinstance(x, str) for x in found) else []

@@ -288,8 +288,8 @@ class Lst(Value):
     drops: bool = False
     is_map: bool = False
     """A dict whose keys vary: pairs of key and value, in the order in which keys came."""
-    default: Value | None = None
-    """What such a dict has for keys that are missing, if it is a Counter."""
+    missing: Any = None
+    """For a Counter or a defaultdict: what makes the value of a key that is not there."""
 
 
 @dataclass
@@ -349,6 +349,14 @@ class Bound(Value):
     receiver: Value
     name: str
     function: Any = None
+
+
+@dataclass
+class OneOf(Value):
+    """One of several functions or methods, by number."""
+
+    options: list[Value]
+    index: str
 
 
 @dataclass

@@ -16,7 +16,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 
-from shoal.port.joining import describe, join, layout_of_const, set_layout
+from shoal.port.joining import as_map, describe, join, layout_of_const, set_layout
 from shoal.port.kept_places import note_listed
 from shoal.port.layouts import SMALL, ArrL, ConstL, DictL, Layout, ListL, ObjL, OpaqueL, RngL, SeqL, same
 from shoal.port.refusal import Cannot, PortError
@@ -262,6 +262,9 @@ def layout_from(x: object) -> Layout:
         return _list_layout(list(x))
     if isinstance(x, set | frozenset):
         return set_layout(x, layout_from)
+    if isinstance(x, collections.defaultdict | collections.Counter):
+        missing = x.default_factory if isinstance(x, collections.defaultdict) else collections.Counter
+        return replace(as_map(DictL(tuple((key, layout_from(item)) for key, item in x.items()))), missing=missing)
     if isinstance(x, dict):
         return DictL(tuple((key, layout_from(item)) for key, item in x.items()))
     if isinstance(x, np.random.Generator | np.random.RandomState):
@@ -283,6 +286,8 @@ def _list_layout(items: list[object]) -> Layout:
             for other in layouts[1:]:
                 item = join(item, other)
         except Cannot as cannot:
+            if len(items) <= SMALL and all(isinstance(layout, ObjL) for layout in layouts):  # of several classes
+                return SeqL(tuple(layouts), True)
             return OpaqueL(f"is a list whose items differ: one {cannot.reason}")
         return ListL(item, len(items), fixed=True)
     return SeqL(tuple(layouts), True)
