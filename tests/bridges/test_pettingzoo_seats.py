@@ -94,6 +94,9 @@ def test_agents_that_differ_too_much_are_refused():
         seated([box, wide], 2)
     with pytest.raises(ConfigError, match="Seats have the spaces Box"):
         seated([box, choice], 2)
+    pair = gym.spaces.Tuple((box, choice))
+    with pytest.raises(ConfigError, match=r"Seats cannot stand side by side that have the space Tuple"):
+        seated([pair, pair], 2)
     with pytest.raises(ConfigError, match="one seat only"):
         aec_env("cartpole")
 

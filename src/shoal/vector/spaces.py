@@ -182,6 +182,8 @@ def widest(spaces: Sequence[gym.Space]) -> gym.Space:
         low = min(float(space.low.min()) for space in spaces)  # type: ignore[attr-defined]
         high = max(float(space.high.max()) for space in spaces)  # type: ignore[attr-defined]
         return gym.spaces.Box(min(low, 0.0), max(high, 0.0), (width,), first.dtype)  # type: ignore[arg-type]
+    if all(space == first for space in spaces):
+        raise ConfigError(f"Seats cannot stand side by side that have the space {first}. Use Box or Discrete for each.")
     raise ConfigError(
         f"Seats have the spaces {', '.join(dict.fromkeys(map(str, spaces)))}. Seats of a lane may differ in how many "
         "numbers or choices they have, and in nothing else."
