@@ -17,6 +17,7 @@ from shoal.training.lab import lab_of
 from shoal.training.opening import open_agent, read_run
 from shoal.trees import Tree
 from shoal.vector.batch import Batch
+from shoal.vector.spaces import flat_rows
 from shoal.world import World
 
 
@@ -75,9 +76,11 @@ class Seated:
     """A frozen policy as lanes ask it: a `Policy`."""
 
     policy: FrozenPolicy
+    space: gym.Space
+    """What it observes."""
 
     def __call__(self, obs: Tree, info: dict[str, Tree]) -> np.ndarray:
-        flat = np.asarray(obs).reshape(len(obs), -1)
+        flat = flat_rows(self.space, obs)
         return self.policy(flat, info.get("action_mask"), info.get("seat"))
 
     def forget(self, ended: np.ndarray) -> None:

@@ -88,7 +88,7 @@ class SeatTournament:
                 against(batch, two)
             else:
                 batch.set_opponents([two], [0.0] * len(batch.bots) + [1.0])
-            return play_seat(batch, Seated(one), games, seed)[:, 0]
+            return play_seat(batch, Seated(one, batch.single_observation_space), games, seed)[:, 0]
 
     def settings_against(self, path: str) -> Values:
         """A seat against this policy alone."""
