@@ -52,12 +52,10 @@ def make_hooks(batch: Batch, config: GameConfig) -> Hooks:
 
 
 def _refuse_opponents(config: GameConfig) -> None:
-    """`ConfigError` if opponents were named, here or in a phase, by others than the world's own presets."""
+    """`ConfigError` if opponents were named for seats that have none, and not by the world's own presets."""
     presets = lab_of(as_world(config.world)).presets.values()
     expected = [preset.settings.get("extra", {}).get("opponents") for preset in presets]
-    if config.extra.opponents not in (GameTraining().opponents, *expected) or any(
-        "opponents" in p for p in config.phases
-    ):
+    if config.extra.opponents not in (GameTraining().opponents, *expected):
         raise ConfigError(f"opponents are for seats='versus', not {config.extra.seats!r}. Add --seats versus.")
 
 
