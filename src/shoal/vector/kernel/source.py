@@ -135,7 +135,7 @@ class SourceSet:
 
     def _bind(self, function: Callable, name: str, value: Any, definition: ast.FunctionDef) -> Any:
         """What `name` becomes in the copy of `function`."""
-        if value in (scratch, lowered):  # written for Python and for Numba already: there is nothing to rewrite
+        if value is scratch or value is lowered:  # written for Python and for Numba already: there is nothing to rewrite
             return value
         if isinstance(value, types.FunctionType) and value in self._open:
             raise KernelError(
