@@ -76,6 +76,28 @@ def test_somebody_elses_game_can_be_played_against_chance():
     assert len(scores) > 4
 
 
+def test_what_is_seen_may_be_one_of_several_things():
+    batch = VersusBatch(seat_batch("pettingzoo.classic.rps_v2:env", 2, backend="serial"))
+    seen = []
+
+    def watching(obs, action_mask=None, seat=None):
+        seen.append(obs)
+        return action_mask.argmax(1)
+
+    batch.set_opponents([watching], [0.0, 1.0])
+    _, info = batch.reset(seed=0)
+    for _ in range(6):
+        _, _, _, _, info = batch.step(info["action_mask"].argmax(1))
+    assert all(np.array_equal(rows.sum(1), np.ones(len(rows))) and rows.shape[1] == 4 for rows in seen)
+
+
+def test_no_two_environments_draw_from_the_same_spaces():
+    one, two = aec_env("connect4"), aec_env("connect4")
+    assert one.action_space("seat_0") is one.action_space("seat_0")
+    assert one.action_space("seat_0") is not two.action_space("seat_0")
+    assert parallel_env("spread").action_space("seat_1") is not parallel_env("spread").action_space("seat_1")
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_our_games_pass_the_tests_of_pettingzoo():
     api_test(aec_env("connect4"), num_cycles=100)
@@ -86,6 +108,7 @@ def test_our_games_pass_the_tests_of_pettingzoo():
     hunt = parallel_env("tests.vector.kernel.seated:Hunt")
     parallel_api_test(hunt, num_cycles=60)
     assert [hunt.action_space(name).n for name in hunt.possible_agents] == [3, 3, 2]
+    api_test(aec_env("tests.vector.kernel.seated:Hunt"), num_cycles=60)
 
 
 def test_agents_that_differ_too_much_are_refused():
@@ -94,6 +117,9 @@ def test_agents_that_differ_too_much_are_refused():
         seated([box, wide], 2)
     with pytest.raises(ConfigError, match="Seats have the spaces Box"):
         seated([box, choice], 2)
+    pair = gym.spaces.Tuple((box, choice))
+    with pytest.raises(ConfigError, match=r"Seats cannot stand side by side that have the space Tuple"):
+        seated([pair, pair], 2)
     with pytest.raises(ConfigError, match="one seat only"):
         aec_env("cartpole")
 

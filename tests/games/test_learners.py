@@ -268,6 +268,7 @@ def test_every_way_of_ppo_learns_to_spread_out(tmp_path, way):
         ({"seats": "separate", "algo": "dddqn"}, "seats='separate' is for PPO, not for dddqn"),
         ({"central_value": True, "algo": {"memory": "gru"}}, "A central value has no memory"),
         ({"seats": "shared", "both_players": True}, "both_players is for seats='versus', not 'shared'"),
+        ({"opponents": ("random",)}, "opponents are for seats='versus', not 'shared'"),
         ({"mirror": True}, "Hunt declares no symmetry"),
         ({"seats": "shared", "runners": 2}, "Runners share lanes and not seats"),
     ],

@@ -83,6 +83,7 @@ def test_a_run_plays_against_another_run(tmp_path):
             {"opponents": ("depth3",)},
             "'depth3' cannot play connect4: it is not a run folder, a stored policy or one of",
         ),
+        ({"eval_against": ("random", "random")}, "eval_against names 'random' twice"),
         ({"eval_against": ("depth3",), "opponents": ("random",)}, "There is no bot 'depth3' here"),
     ],
 )
@@ -95,6 +96,12 @@ def test_a_policy_of_another_world_is_refused(tmp_path):
     other = shoal.train("spread", runs_dir=tmp_path, total_steps=128, **SMALL).run
     with pytest.raises(ConfigError, match="is a run in spread, so its policy cannot play connect4"):
         SeatTournament(as_world("connect4")).find_entrant(str(other))
+
+
+def test_a_run_that_plays_all_seats_at_once_is_no_opponent(tmp_path):
+    run = shoal.train("connect4", runs_dir=tmp_path, total_steps=128, **SMALL, seats="joint").run
+    with pytest.raises(ConfigError, match="was trained with seats='joint', and an opponent is one network"):
+        SeatTournament(as_world("connect4")).find_entrant(str(run))
 
 
 def test_weights_are_read_from_words():

@@ -11,7 +11,7 @@ import shoal
 from shoal.agents.frozen import FrozenPolicy
 from shoal.cli import main
 from shoal.games.lab.entrants import path_of
-from shoal.games.lab.games import round_robin
+from shoal.games.lab.games import round_robin, wilson
 from shoal.games.lab.tournament import SeatTournament
 from shoal.registry import as_world
 from shoal.worlds.connect4.lab import STORED
@@ -65,6 +65,23 @@ def test_evaluation_plays_every_bot(run, capsys):
     assert main(["eval", str(run), "--episodes", "10"]) == 0
     said = capsys.readouterr().out
     assert all(f"against {bot}" in said for bot in ("random", "one-ply", "depth2", "depth4", "depth6"))
+
+
+def test_a_run_and_a_policy_are_shown_against_somebody(run, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["play", str(run), "--vs", "depth2"]) == 0
+    assert main(["play", "connect4", "--policy", "ppo", "--vs", str(run)]) == 0
+    assert "lane 3: return 1.00" in capsys.readouterr().out
+    assert main(["play", str(run), "--vs", "depth3"]) == 2
+    assert main(["play", "cartpole", "--vs", "depth2"]) == 2
+    said = capsys.readouterr().err
+    assert "'depth3' cannot play connect4" in said
+    assert "cartpole is not a world for two, so nobody can play --vs depth2" in said
+
+
+def test_shares_stay_between_none_and_all():
+    assert f"{wilson(0.0, 20)[0]:.1%}" == "0.0%"
+    assert wilson(1.0, 20)[1] <= 1.0
 
 
 def test_moves_are_held_against_solved_positions(run, capsys):

@@ -15,7 +15,7 @@ from shoal.errors import ConfigError
 from shoal.policy.export import c, numpy, onnx
 from shoal.policy.export import torch as torch_format
 from shoal.policy.load import load
-from shoal.policy.rows import flat_rows
+from shoal.vector.spaces import flat_rows
 from tests.policy.agents import (
     ACTIONS,
     BOARD,

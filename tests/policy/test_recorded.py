@@ -9,9 +9,9 @@ import pytest
 
 import shoal
 from shoal.policy.export import export
-from shoal.policy.rows import flat_rows
 from shoal.training.opening import open_agent, open_run
 from shoal.trees import map_tree
+from shoal.vector.spaces import flat_rows
 from tests.policy.carried import assert_same, compiled, reader_of
 
 SHORT = {"num_envs": 8, "total_steps": 64, "eval_episodes": 1, "quiet": True}

@@ -49,10 +49,8 @@ def main(argv: list[str]) -> int:
     command, env = filled(PlayCommand, tables.get("", {}), PROG), tables.get("env", {})
     if _is_by_hand(world, command):
         return _play_by_hand(world, command)
-    if command.vs is not None:
-        if world is None or "opponent" not in hints_of(world.options):
-            raise ConfigError(f"{command.run} is not a world for two, so nobody can play --vs {command.vs}.")
-        env["opponent"] = command.vs
+    if command.vs is not None and world is not None and "opponent" in hints_of(world.options):
+        command, env["opponent"] = replace(command, vs=None), command.vs
     return _show(command, env)
 
 
@@ -66,7 +64,9 @@ def _show(command: PlayCommand, env: Values) -> int:
     if command.video is not None:
         check_video_path(Path(command.video))
     player = open_player(command, command.num_envs, env, autoreset_mode="disabled")
-    if draws_itself(player.batch.metadata):
+    if command.vs is not None:
+        player = _opposed(player, command.vs)
+    elif draws_itself(player.batch.metadata):
         player.close()
         player = _open_drawing(command, env)
     with closing(player):
@@ -82,6 +82,24 @@ def _show(command: PlayCommand, env: Values) -> int:
     for lane in replay["lanes"]:
         print(f"lane {lane['lane']}: return {sum(lane['rewards']):.2f} in {len(lane['rewards'])} steps ({lane['end']})")
     return 0
+
+
+def _opposed(player: Player, opponent: str) -> Player:
+    """The player in one seat of lanes in which `opponent` sits in the others."""
+    from shoal.games.lab.tournament import SeatTournament
+    from shoal.games.lanes.versus import VersusBatch
+
+    lanes = player.make_lanes(player.batch.num_lanes, player.options, autoreset_mode="disabled")
+    player.close()
+    if lanes.num_seats < 2:
+        lanes.close()
+        raise ConfigError(f"{player.world.name} is not a world for two, so nobody can play --vs {opponent}.")
+    tournament, batch = SeatTournament(player.world), VersusBatch(lanes)
+    if player.batch.single_observation_space != batch.single_observation_space:
+        batch.close()
+        raise ConfigError(f"{player.title} does not see what one seat sees, so nobody can play --vs {opponent}.")
+    tournament.seat(batch, tournament.find_entrant(opponent))
+    return replace(player, batch=batch, name=f"{player.name} against {tournament.name_of(opponent)}")
 
 
 def _policies(world: World) -> str:

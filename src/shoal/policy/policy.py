@@ -11,9 +11,9 @@ import torch
 from shoal.agents.agent import Agent
 from shoal.agents.frozen import FrozenPolicy
 from shoal.errors import ConfigError
-from shoal.policy.rows import Rows, flat_rows
+from shoal.policy.rows import Rows
 from shoal.trees import Tree
-from shoal.vector.spaces import num_actions
+from shoal.vector.spaces import flat_rows, num_actions
 
 
 class Turn(NamedTuple):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import gymnasium as gym
 import numpy as np
 
@@ -49,20 +47,6 @@ class Rows:
             _check_kind(space, array, path)
             array = array.astype(space.dtype)
         return (array[None], None) if single else (array, len(array))
-
-
-def flat_rows(space: gym.Space, rows: Tree) -> np.ndarray:
-    """Rows [N, ...] as [N, D] float32: boxes as they are, choices one-hot, Dicts in order of their keys."""
-    if isinstance(space, gym.spaces.Dict):
-        return np.concatenate([flat_rows(sub, rows[key]) for key, sub in space.spaces.items()], 1)
-    if isinstance(space, gym.spaces.Tuple):
-        return np.concatenate([flat_rows(sub, part) for sub, part in zip(space.spaces, rows, strict=True)], 1)
-    if isinstance(space, gym.spaces.Discrete):
-        return np.eye(int(space.n), dtype=np.float32)[rows - space.start]
-    if isinstance(space, gym.spaces.MultiDiscrete):
-        shifted, sizes = (rows - space.start).reshape(len(rows), space.nvec.size), space.nvec.flat
-        return np.concatenate([np.eye(int(n), dtype=np.float32)[shifted[:, i]] for i, n in enumerate(sizes)], 1)
-    return rows.reshape(len(rows), math.prod(rows.shape[1:])).astype(np.float32, copy=False)
 
 
 def _matched(space: gym.Space, obs: Tree, path: tuple[str | int, ...]) -> Tree:

@@ -5,6 +5,7 @@ B = num_envs is the leading axis.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import gymnasium as gym
@@ -123,6 +124,20 @@ SeatSpace = gym.Space | Sequence[gym.Space]
 """The space that all seats have, or one for each."""
 
 
+def flat_rows(space: gym.Space, rows: Tree) -> np.ndarray:
+    """Rows [N, ...] as [N, D] float32: boxes as they are, choices one-hot, Dicts in order of their keys."""
+    if isinstance(space, gym.spaces.Dict):
+        return np.concatenate([flat_rows(sub, rows[key]) for key, sub in space.spaces.items()], 1)
+    if isinstance(space, gym.spaces.Tuple):
+        return np.concatenate([flat_rows(sub, part) for sub, part in zip(space.spaces, rows, strict=True)], 1)
+    if isinstance(space, gym.spaces.Discrete):
+        return np.eye(int(space.n), dtype=np.float32)[rows - space.start]
+    if isinstance(space, gym.spaces.MultiDiscrete):
+        shifted, sizes = (rows - space.start).reshape(len(rows), space.nvec.size), space.nvec.flat
+        return np.concatenate([np.eye(int(n), dtype=np.float32)[shifted[:, i]] for i, n in enumerate(sizes)], 1)
+    return rows.reshape(len(rows), math.prod(rows.shape[1:])).astype(np.float32, copy=False)
+
+
 def seated(space: SeatSpace, seats: int) -> gym.Space:
     """The space of `seats` seats that have `space`; `space` itself for lanes without seats."""
     if not isinstance(space, gym.Space):
@@ -182,6 +197,8 @@ def widest(spaces: Sequence[gym.Space]) -> gym.Space:
         low = min(float(space.low.min()) for space in spaces)  # type: ignore[attr-defined]
         high = max(float(space.high.max()) for space in spaces)  # type: ignore[attr-defined]
         return gym.spaces.Box(min(low, 0.0), max(high, 0.0), (width,), first.dtype)  # type: ignore[arg-type]
+    if all(space == first for space in spaces):
+        raise ConfigError(f"Seats cannot stand side by side that have the space {first}. Use Box or Discrete for each.")
     raise ConfigError(
         f"Seats have the spaces {', '.join(dict.fromkeys(map(str, spaces)))}. Seats of a lane may differ in how many "
         "numbers or choices they have, and in nothing else."

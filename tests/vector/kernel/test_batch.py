@@ -249,6 +249,8 @@ def test_lanes_have_settings():
     assert batch.lane_state["length"].tolist() == [1, 2, 3]
     with pytest.raises(ConfigError, match="no state field 'colour'"):
         batch.set_lanes(colour=1)
+    with pytest.raises(ConfigError, match=r"Give one value for all lanes, or an array \[\d"):
+        batch.set_lanes(**{batch.kernel.state.names[0]: [1, 2, 3, 4, 5, 6, 7]})
 
 
 def test_mask_and_infos_are_dense():

@@ -128,6 +128,26 @@ def test_mistakes_are_named(kernel, sentence):
         KernelBatch(kernel, 2)
 
 
+class Live(Tug):
+    """Looks in every step at who sits where."""
+
+    state = record(seat=i8[2], rope=i8, t=i8)
+    survives = ("seat",)
+    bots = ("idle",)
+
+    def step(s, action, p, rng):
+        s.t += 1
+        s.rope += (action[0, 0] > 0 and s.seat[0] == 0) - (action[1, 0] > 0 and s.seat[1] == 0)
+        return 0.0, abs(s.rope) > 3, s.t >= 12
+
+
+def test_bots_that_look_at_who_plays_next_are_noted():
+    batch = KernelBatch(Live, 2, compiled=False)
+    (note,) = dry_run(batch.kernel, batch.lane_state)
+    assert "Live.step" in note
+    assert "looks at s.seat, which by then says who plays the next episode. Copy it in reset" in note
+
+
 class LateTurn(Plank):
     """Counts its seats from a parameter on."""
 

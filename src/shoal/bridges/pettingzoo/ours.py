@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import gymnasium as gym
@@ -53,12 +54,13 @@ class SeatParallel(ParallelEnv):
         self.possible_agents = [f"seat_{k}" for k in range(lane.num_seats)]
         self.agents: list[str] = []
         self.render_mode = None
+        self._spaces = dict(zip(self.possible_agents, own_spaces(lane), strict=True))
 
     def observation_space(self, agent: str) -> gym.Space:
-        return self._lane.spaces_of_seats[self.possible_agents.index(agent)][0]
+        return self._spaces[agent][0]
 
     def action_space(self, agent: str) -> gym.Space:
-        return self._lane.spaces_of_seats[self.possible_agents.index(agent)][1]
+        return self._spaces[agent][1]
 
     def reset(self, seed: int | None = None, options: dict | None = None) -> tuple[dict[str, Tree], dict[str, dict]]:
         """Observations and infos by agent."""
@@ -106,7 +108,7 @@ class SeatTurns(AECEnv):
         self.possible_agents = [f"seat_{k}" for k in range(lane.num_seats)]
         self.render_mode = None
         self.observation_spaces, self.action_spaces = dict[str, gym.Space](), dict[str, gym.Space]()
-        for agent, (seen, action) in zip(self.possible_agents, lane.spaces_of_seats, strict=True):
+        for agent, (seen, action) in zip(self.possible_agents, own_spaces(lane), strict=True):
             self.action_spaces[agent] = action
             self.observation_spaces[agent] = seen
             if lane.has_action_mask:
@@ -125,7 +127,7 @@ class SeatTurns(AECEnv):
         obs = own_view(self._lane, self._obs, seat)
         if not self._lane.has_action_mask:
             return obs
-        mask = own_mask(self._lane, self._info, seat).astype(np.int8)
+        mask = own_mask(self._lane, self._info, seat)
         on_turn = agent == self.agent_selection and not self.terminations.get(agent, False)
         return {"observation": obs, "action_mask": mask if on_turn else np.zeros_like(mask)}
 
@@ -177,6 +179,11 @@ def full_action(lane: Batch, given: dict[int, Any]) -> Tree:
     return action
 
 
+def own_spaces(lane: Batch) -> list[tuple[gym.Space, gym.Space]]:
+    """What each seat observes and does. They draw numbers of their own, so no two environments may share them."""
+    return copy.deepcopy(lane.spaces_of_seats)
+
+
 def own_view(lane: Batch, obs: Tree, seat: int) -> Tree:
     """What a seat sees of observations [1, S, ...]."""
     row, space = index_tree(obs, (0, seat)), lane.spaces_of_seats[seat][0]
@@ -184,5 +191,5 @@ def own_view(lane: Batch, obs: Tree, seat: int) -> Tree:
 
 
 def own_mask(lane: Batch, info: Info, seat: int) -> np.ndarray:
-    """What a seat may do, [A] bool."""
-    return info["action_mask"][0, seat, : num_actions(lane.spaces_of_seats[seat][1])]
+    """What a seat may do, [A] int8: 1 for allowed, as spaces sample with it."""
+    return info["action_mask"][0, seat, : num_actions(lane.spaces_of_seats[seat][1])].astype(np.int8)

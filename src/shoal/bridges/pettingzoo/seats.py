@@ -100,7 +100,7 @@ class SeatLane(gym.Env):
         for seat, name in enumerate(self.names):
             if name in seen:
                 obs = seen[name]["observation"] if isinstance(seen[name], dict) else seen[name]
-                rows[seat][tuple(slice(n) for n in np.shape(obs))] = obs
+                rows[(seat, *(slice(n) for n in np.shape(obs)))] = obs
         return rows
 
     def _info(self, rewards: dict[str, float], seen: dict[str, Any], told: dict[str, Any]) -> Info:

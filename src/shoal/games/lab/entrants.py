@@ -17,6 +17,7 @@ from shoal.training.lab import lab_of
 from shoal.training.opening import open_agent, read_run
 from shoal.trees import Tree
 from shoal.vector.batch import Batch
+from shoal.vector.spaces import flat_rows
 from shoal.world import World
 
 
@@ -52,9 +53,15 @@ def load_policy(name: str, world: World, lanes: Batch) -> FrozenPolicy:
         _, its_world, config = read_run(path)
         if its_world.reference != world.reference:
             raise ConfigError(f"{path} is a run in {its_world.name}, so its policy cannot play {world.name}.")
+        training = config.extra if isinstance(config.extra, GameTraining) else GameTraining()
+        if training.seats in ("separate", "joint") or training.central_value:
+            how = "a central value" if training.central_value else f"seats={training.seats!r}"
+            raise ConfigError(
+                f"{path} was trained with {how}, and an opponent is one network that sees its own seat alone. Use a "
+                "run with seats='shared' or 'versus'."
+            )
         policy = freeze(open_agent(path).agent)
-        if isinstance(config.extra, GameTraining) and config.extra.seat_number:
-            policy.seats = lanes.num_seats
+        policy.seats = lanes.num_seats if training.seat_number else 0
     else:
         policy = FrozenPolicy.load(path)
     seen, moved = widths_of(lanes)
@@ -69,9 +76,11 @@ class Seated:
     """A frozen policy as lanes ask it: a `Policy`."""
 
     policy: FrozenPolicy
+    space: gym.Space
+    """What it observes."""
 
     def __call__(self, obs: Tree, info: dict[str, Tree]) -> np.ndarray:
-        flat = np.asarray(obs).reshape(len(obs), -1)
+        flat = flat_rows(self.space, obs)
         return self.policy(flat, info.get("action_mask"), info.get("seat"))
 
     def forget(self, ended: np.ndarray) -> None:

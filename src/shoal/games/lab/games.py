@@ -27,7 +27,8 @@ def wilson(share: float, count: int) -> tuple[float, float]:
     z = 1.96
     middle = share + z * z / (2 * count)
     half = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
-    return (middle - half) / (1 + z * z / count), (middle + half) / (1 + z * z / count)
+    low, high = (middle - half) / (1 + z * z / count), (middle + half) / (1 + z * z / count)
+    return max(low, 0.0), min(high, 1.0)  # which rounding misses where nobody won, or everybody
 
 
 def summary(games: np.ndarray) -> Values:

@@ -42,12 +42,21 @@ def make_hooks(batch: Batch, config: GameConfig) -> Hooks:
     returns = SeatReturns()
     mirror = (mirror_of(config),) if config.extra.mirror else ()
     if not isinstance(batch, VersusBatch):
+        _refuse_opponents(config)
         return Hooks((returns,), (returns, *mirror))
     for bot in config.extra.eval_against:
         check_bot(batch, bot)
     league = League(config)
     other = (OtherSeat(),) if config.extra.both_players else ()
     return Hooks((returns, league, *other), (returns, league, BotGames(config), *mirror))
+
+
+def _refuse_opponents(config: GameConfig) -> None:
+    """`ConfigError` if opponents were named for seats that have none, and not by the world's own presets."""
+    presets = lab_of(as_world(config.world)).presets.values()
+    expected = [preset.settings.get("extra", {}).get("opponents") for preset in presets]
+    if config.extra.opponents not in (GameTraining().opponents, *expected):
+        raise ConfigError(f"opponents are for seats='versus', not {config.extra.seats!r}. Add --seats versus.")
 
 
 def mirror_of(config: TrainConfig[Any, Any]) -> Mirrored:

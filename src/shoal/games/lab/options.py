@@ -53,6 +53,9 @@ class GameTraining:
             raise ConfigError(f"both_players is for seats='versus', not {self.seats!r}, where all seats learn already.")
         if self.roles and self.seats != "separate":
             raise ConfigError(f"roles are for seats='separate', not {self.seats!r}.")
+        twice = [bot for bot in self.eval_against if self.eval_against.count(bot) > 1]
+        if twice:
+            raise ConfigError(f"eval_against names {twice[0]!r} twice. Name each bot once.")
         weights_of(self.opponents)
 
 

@@ -84,11 +84,15 @@ class SeatTournament:
                 else -self.play_pair(two, one, games, seed)
             )
         with closing(VersusBatch(self._lanes(min(LANES, games)))) as batch:
-            if isinstance(two, str):
-                against(batch, two)
-            else:
-                batch.set_opponents([two], [0.0] * len(batch.bots) + [1.0])
-            return play_seat(batch, Seated(one), games, seed)[:, 0]
+            self.seat(batch, two)
+            return play_seat(batch, Seated(one, batch.single_observation_space), games, seed)[:, 0]
+
+    def seat(self, batch: VersusBatch, entrant: Entrant) -> None:
+        """From the next episodes on this one sits in all of the other seats."""
+        if isinstance(entrant, str):
+            against(batch, entrant)
+        else:
+            batch.set_opponents([entrant], [0.0] * len(batch.bots) + [1.0])
 
     def settings_against(self, path: str) -> Values:
         """A seat against this policy alone."""

@@ -18,7 +18,7 @@ from shoal.games.lanes.opposed import OpposedBatch
 from shoal.seeding import Seeds, mix
 from shoal.trees import index_tree, map_tree
 from shoal.vector.batch import Array, Batch, Info, State, Step
-from shoal.vector.spaces import as_actions, empty_batch, within
+from shoal.vector.spaces import as_actions, empty_batch, flat_rows, within
 
 CHANCE = "random"
 """The opponent that every game has."""
@@ -225,7 +225,7 @@ class VersusBatch(OpposedBatch[Opponent]):
             if who < len(self.bots):
                 self._actions[rows] = self._by_chance(rows[0], rows[1], mask)
             else:
-                self._actions[rows] = self._policy(int(who))(obs.reshape(len(obs), -1), mask, rows[1])
+                self._actions[rows] = self._policy(int(who))(flat_rows(self.seat_observation_space, obs), mask, rows[1])
 
     def _nothing(self) -> np.ndarray:
         """An action that the space of a seat has, whatever it means."""

@@ -108,7 +108,14 @@ class KernelBatch(KernelAttributes):
                 raise ConfigError(f"{self.kernel.name} has no state field {name!r}; it has {self.kernel.state.names}.")
             if name == "seat" and self.kernel.bots:
                 check_bots(self.kernel, np.asarray(value))
-            self._state[name] = value
+            try:
+                self._state[name] = value
+            except ValueError as error:
+                shape = [self.num_envs, *self._state[name].shape[1:]]
+                raise ConfigError(
+                    f"s.{name} of {self.kernel.name} cannot be {value!r}: {error}. Give one value for all lanes, or an "
+                    f"array {shape}."
+                ) from None
 
     def set_params(self, **values: object) -> None:
         """New values of parameters, between steps: one for all lanes, [B] of them, or a `Range` to draw from.

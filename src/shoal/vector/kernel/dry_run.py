@@ -37,6 +37,7 @@ BUDGET_S = 1.0  # of this thread's own time, so that a busy machine does not mak
 LANES = 4
 STEPS = 1000  # of each lane; after EPISODES of each, fewer
 EPISODES = 3
+SEATED_STEPS = 20  # of each lane in which bots could be seen to look at the wrong field
 _PATTERNS = (77, 88)  # what rows hold before a look that asks which entries are written
 
 
@@ -121,7 +122,10 @@ class _Trial:
         if has_parts(self._kernel.lane_action_space):
             one = map_tree(lambda leaf: np.asarray(leaf)[None], action)
             action = pack_actions(one, self._kernel.lane_action_space, 1)[0]
+        before, words = self._lanes[lane : lane + 1].copy(), self._words[lane].copy()
         result = self._call["step"](self._lanes[lane], _as_action(action), self._p, Rng(self._words[lane]))
+        if self._kernel.bots and self._steps[lane] <= SEATED_STEPS:
+            self._note_seat(lane, before, words, action)
         ended = self._check_result(result)
         self._look(lane, ended)
         if ended:
@@ -316,6 +320,20 @@ class _Trial:
             return written
         width = np.array([space.shape[0] for space in own])  # type: ignore[index]
         return written | (np.arange(written.shape[-1]) >= width[:, None])
+
+    def _note_seat(self, lane: int, before: np.ndarray, words: np.ndarray, action: Any) -> None:
+        """Whether the step just made would have been another one with others in the field `seat`."""
+        before["seat"] = 1
+        self._call["step"](before[0], _as_action(action), self._p, Rng(words))
+        if any(
+            name != "seat" and not np.array_equal(before[name][0], self._lanes[name][lane], equal_nan=True)
+            for name in self._kernel.state.names or ()
+        ):
+            self._notes["seat"] = (
+                f"{where(self._kernel.function('step'))} looks at s.seat, "  # type: ignore[arg-type]
+                "which by then says who plays the next episode. Copy it in reset, and look at the copy: "
+                f"playing=i8[{self._kernel.seats}]."
+            )
 
     def _note_survivors(self, lane: int) -> None:
         """Fields that a step has changed and that `reset` leaves as they are."""

@@ -41,7 +41,8 @@ def _policies(options: Connect4Options) -> Mapping[str, NamedPolicy]:
     from shoal.games.lab.entrants import Seated
 
     def named(policy: FrozenPolicy) -> NamedPolicy:
-        return NamedPolicy(f"trained by `{policy.about['command']}`", lambda batch: Seated(policy))
+        about = f"trained by `{policy.about['command']}`"
+        return NamedPolicy(about, lambda batch: Seated(policy, batch.single_observation_space))
 
     return {name: named(FrozenPolicy.load(path)) for name, path in stored_policies(STORED).items()}
 

@@ -58,8 +58,9 @@ def one_of(cells, rng):
     All columns are looked at together: each has `HEIGHT` bits, room for a count.
     """
     upto = ((cells + BOARD) & TOPS) >> ROWS  # 1 in every column with a cell
-    for columns in (1, 2, 4):  # then how many cells there are in it and the columns before it
-        upto += forth(upto, HEIGHT * columns)
+    upto += forth(upto, HEIGHT)  # then how many cells there are in it and the columns before it
+    upto += forth(upto, 2 * HEIGHT)
+    upto += forth(upto, 4 * HEIGHT)
     left = rng.integers(upto >> (HEIGHT * (COLUMNS - 1)))
     beyond = (upto + (COLUMN - left) * BOTTOM) & TOPS  # where more than `left` have been counted
     first = beyond & -beyond
