@@ -105,7 +105,7 @@ def test_memory_unrolled_in_learning_is_the_memory_of_acting():
     for memory in ("gru", "lstm"):
         agent, rollout = collected(PPOConfig(num_steps=20, minibatches=1, memory=memory, memory_size=8))
         assert any(len(ended.lanes) for ended in rollout.ended)
-        rows, params, value = next(agent._forward_minibatches(rollout))
+        rows, params, value = next(agent._forward_minibatches(rollout, agent._rows_of(rollout)))
         np.testing.assert_allclose(value.detach(), rollout.value.reshape(-1)[rows], rtol=1e-4, atol=1e-5)
         log_prob = agent.head.log_prob(params, torch.from_numpy(rollout.action).flatten(0, 1)[rows])
         np.testing.assert_allclose(log_prob.detach(), rollout.log_prob.reshape(-1)[rows], rtol=1e-4, atol=1e-5)

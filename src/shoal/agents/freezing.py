@@ -147,11 +147,8 @@ def _eye(encoder: ImageEncoder, space: gym.Space, start: int) -> Eye:
     convs: list[Layer] = []
     steps = [*_steps(encoder.first, convs), *_steps(encoder.rest, convs)]
     convs[0] = convs[0][0] * np.float32(image.scale), convs[0][1]
-    weight, bias = _linear(encoder.last)
-    channels = convs[-1][0].shape[3]
-    by_pixel = weight.reshape(channels, -1, weight.shape[1]).swapaxes(0, 1).reshape(weight.shape)
     assert space.shape is not None
-    return Eye(start, [*space.shape], [*image.order], image.low, steps, convs, (by_pixel, bias))
+    return Eye(start, [*space.shape], [*image.order], image.low, steps, convs, _linear(encoder.dense))
 
 
 def _steps(module: nn.Module, convs: list[Layer]) -> list[list[str | int]]:

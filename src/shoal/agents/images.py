@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from shoal.trees import Tree, map_tree
 from shoal.vector.spaces import leaf_spaces
 
 SMALLEST_SIDE = 5  # below it, three axes are rather a table than an image
@@ -32,7 +33,8 @@ class Image(NamedTuple):
         ordered = pixels.permute(0, *(1 + axis for axis in self.order))
         if ordered.ndim != 4:
             ordered = ordered.reshape(len(pixels), self.channels, self.height, self.width)
-        return ordered.to(torch.float32, memory_format=torch.channels_last)
+        # bytes are quicker to put in order than floats
+        return ordered.contiguous(memory_format=torch.channels_last).to(torch.float32)
 
 
 def image_of(space: gym.Space) -> Image | None:
@@ -63,6 +65,20 @@ def image_of(space: gym.Space) -> Image | None:
     if not scaled or high <= low:
         low, high = 0.0, 1.0
     return Image(int(np.prod(planes)), height, width, order, low, 1.0 / (high - low))
+
+
+def by_pixel(obs: Tree, space: gym.Space) -> Tree:
+    """The same observations [N, *obs], whose images lie in memory pixel by pixel: for who looks at them repeatedly."""
+    images = iter([image_of(part) for _, part in leaf_spaces(space)])
+
+    def lay(leaf: Tensor) -> Tensor:
+        image = next(images)
+        if image is None or leaf.ndim != 4:
+            return leaf
+        planes = leaf.permute(0, *(1 + axis for axis in image.order)).contiguous(memory_format=torch.channels_last)
+        return planes.permute(0, *(1 + image.order.index(axis) for axis in range(3)))
+
+    return map_tree(lay, obs)
 
 
 def has_image(space: gym.Space) -> bool:

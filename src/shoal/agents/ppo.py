@@ -21,7 +21,9 @@ from shoal.agents.agent import Act, Mask
 from shoal.agents.checks import check_device, check_parts, raise_not_finite, take_over
 from shoal.agents.config import PPOConfig, scheduled
 from shoal.agents.encoders import EncodedActorCritic, make_encoder
+from shoal.agents.fast.adam import Stepper
 from shoal.agents.fast.ppo import FastPPO, fast_ppo
+from shoal.agents.images import by_pixel
 from shoal.agents.networks import ActorCritic, compile_network, head_for, mask_logits, mask_tensor, own_weights
 from shoal.agents.normalise import ObsNormaliser, RewardNormaliser
 from shoal.agents.recurrent import RecurrentActorCritic
@@ -84,6 +86,7 @@ class PPO:
         self.share: Share | None = None
         self._num_minibatches: dict[int, int] = {}
         self._fast = fast_ppo(self)
+        self._stepper = Stepper(self.optimizer) if config.fast and self.device.type == "cpu" else None
         if config.compile and self._fast is None:
             compile_network(self.network, self.device)
 
@@ -245,8 +248,9 @@ class PPO:
     def _learn(self, rollout: Rollout, targets: Targets, rates: Rates) -> dict[str, float]:
         """All epochs and minibatches, until the policy has moved too far."""
         config, sums, count = self.config, defaultdict[str, float](float), 0
+        obs = self._rows_of(rollout)
         for epoch in range(config.epochs):
-            for rows, params, value in self._forward_minibatches(rollout):
+            for rows, params, value in self._forward_minibatches(rollout, obs):
                 loss, stats = self.loss(rows, params, value, targets, rates)
                 if not np.isfinite(stats["train/loss"]):
                     raise_not_finite(rows, params, value, rollout.num_envs, epoch)
@@ -256,25 +260,41 @@ class PPO:
                 if config.target_kl is not None and stats["train/approx_kl"] > 1.5 * config.target_kl:
                     return {name: total / count for name, total in sums.items()}
                 loss.backward()
-                self.optimizer.clip_grad(config.max_grad_norm)
-                self.optimizer.step(rates.lr)
+                if not np.isfinite(self._step(rates.lr)):
+                    raise_not_finite(rows, params, value, rollout.num_envs, epoch)
         return {name: total / count for name, total in sums.items()}
 
-    def _forward_minibatches(self, rollout: Rollout) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    def _step(self, lr: float) -> float:
+        """One step along the gradient, which is shortened and then cleared; returns the norm that it had."""
+        max_norm = self.config.max_grad_norm
+        if self._stepper is not None:
+            norm = self._stepper.step(lr, max_norm)
+            self.optimizer.grad.zero_()
+            return norm
+        norm = float(self.optimizer.clip_grad(max_norm))
+        self.optimizer.step(lr)
+        return norm
+
+    def _rows_of(self, rollout: Rollout) -> Tree:
+        """What every epoch looks at, [T * B, *obs]; with memory [T, B, *obs]."""
+        if self.state_size:
+            return self._observe(index_tree(rollout.obs, slice(0, rollout.num_steps)))
+        return by_pixel(self._observe(_flat_rows(rollout.obs, rollout.num_steps)), self.observation_space)
+
+    def _forward_minibatches(self, rollout: Rollout, obs: Tree) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """One epoch in random order: row numbers [M], params [M, P] and values [M] of every minibatch.
 
-        With memory, a minibatch is whole lanes, unrolled from the state in which the rollout found them.
+        `obs` is what `_rows_of` returned. With memory, a minibatch is whole lanes, unrolled from the state in which the
+        rollout found them.
         """
         T, B = rollout.num_steps, rollout.num_envs
         minibatches = self.num_minibatches(B)
         if not self.state_size:
-            flat_obs = self._observe(_flat_rows(rollout.obs, T))
             for rows in torch.randperm(T * B, generator=self.generator).chunk(minibatches):
-                params, value, _ = self.network(index_tree(flat_obs, rows), None)
+                params, value, _ = self.network(index_tree(obs, rows), None)
                 yield rows, params, value
             return
-        obs, state = self._observe(index_tree(rollout.obs, slice(0, T))), self._tensor(rollout.state)
-        done = self._tensor(rollout.terminated | rollout.truncated)
+        state, done = self._tensor(rollout.state), self._tensor(rollout.terminated | rollout.truncated)
         for lanes in torch.randperm(B, generator=self.generator).chunk(minibatches):
             lane_obs = index_tree(obs, (slice(None), lanes))
             params, value = self.network.unroll(lane_obs, state[lanes], done[:, lanes])

@@ -1,16 +1,20 @@
-"""Suite "minatar": the five games against gymnax's, the package's own, and the latter through Gymnasium."""
+"""Suite "minatar": the five games against gymnax's, the package's own, and the latter through Gymnasium; and learned by
+PPO, beside a torch script on gymnax's."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from shoal.bench.contender import Contender, Run, Work
-from shoal.bench.report import Interleaved, measure
+from shoal.bench.report import Interleaved, make_console, measure, print_result, write_result
+from shoal.bench.rounds import Result
 from shoal.bench.step.actions import ROWS, random_actions
 from shoal.bench.step.peers import gymnasium_vector
+from shoal.bench.trainers import Contender as Learner
+from shoal.bench.trainers import Work as Training
 from shoal.errors import ConfigError, unknown_name
 from shoal.training.lab import Verb
 
@@ -23,6 +27,12 @@ GAMES = {
 }
 """By the names of our worlds, as the others call them."""
 
+LEARNERS = (
+    Learner("shoal", "shoal_loop", "torch"),
+    Learner("cleanrl style, gymnax", "torch_ppo:gymnax", "gymnax"),
+)
+LEARNING = Training(64, 128, epochs=4, minibatches=8, lr=1e-3)
+
 
 @dataclass(frozen=True)
 class MinAtarArgs(Interleaved):
@@ -33,6 +43,9 @@ class MinAtarArgs(Interleaved):
     num_envs: int = 1_024
     """Lanes."""
     seconds: float = 0.15
+    learn: bool = False
+    """Train instead of only stepping: PPO with the small network, 64 lanes of 128 steps, beside a script in CleanRL's
+    manner on gymnax's games."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -97,8 +110,23 @@ def package_vector(num_envs: int, game: str) -> Run:
 
 def run(args: MinAtarArgs) -> int:
     """The command."""
+    if args.learn:
+        return _run_learning(args)
     works = [work_of(game, args.num_envs) for game in args.games]
     measure("minatar", works, args)
+    return 0
+
+
+def _run_learning(args: MinAtarArgs) -> int:
+    from shoal.bench.learning import measure_learning
+    from shoal.bench.train import notes_on_absent
+
+    console, result = make_console(), Result([], notes_on_absent(LEARNERS), {})
+    for game in args.games:
+        work = replace(LEARNING, world=f"minatar-{game}")
+        result.rows.extend(measure_learning("minatar", work, LEARNERS, args.rounds, console.print))
+    print_result(result, console)
+    write_result(result, args.out)
     return 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from shoal.world import Command
 
 SUITES = {
+    "atari": Command("PPO on ALE's games, learning included, against the peers", "shoal.bench.atari:SUITE"),
     "defaults": Command("what learns with everybody's defaults, over 26 tasks", "shoal.bench.defaults.suite:SUITE"),
     "fast": Command("the agents' fast paths against their plain definitions", "shoal.bench.fast:SUITE"),
     "memory": Command("GRU and LSTM over whole sequences against torch's layers", "shoal.bench.memory:SUITE"),

@@ -20,6 +20,7 @@ from shoal.agents.rollout import Rollout
 from shoal.errors import ConfigError, LaneFault, StateError
 from shoal.jit.cache import compiling
 from shoal.options import Duration
+from shoal.platform import keep_freed_memory
 from shoal.seeding import Seed, Stream
 from shoal.training.checkpoint import UNREPORTED
 from shoal.training.collect import collect
@@ -76,11 +77,12 @@ class Loop:
         self._log_every = config.log_every
         self._save_every = steps_between_checkpoints(agent, config) if isinstance(agent, OffPolicyAgent) else None
         self._lengthy: list[Lengthy] = []
-        self._resumed = False
+        self._under_way = False  # or resumed
         self._unreported: dict[str, float] | None = None  # of an iteration whose callbacks did not come to an end
 
     def train(self) -> str:
-        """Run to the end; returns the reason why it ended."""
+        """Run to the end; returns the reason why it ended. Called again after a rule has ended it, it goes on."""
+        keep_freed_memory()
         self._begin()
         try:
             if self._unreported is not None:
@@ -114,14 +116,15 @@ class Loop:
             raise ConfigError(
                 f"The run already has {self.step:,} of {self.config.total_steps:,} steps. Raise total_steps to go on."
             )
-        if not self._resumed:
+        if not self._under_way:
             self.batch.reset_into(self.rollout.step_buffers(self.rollout.num_steps - 1), seed=self.config.seed)
         self._lengthy = self.hooks.lengthy()
         for hook in self.hooks.beginning():
             hook.begin(self)
-        if not self._resumed:
+        if not self._under_way:
             self._advance_phase()
             self._try_to_save_environments()
+            self._under_way = True
         self.clock, self.cpu = Clock(), CpuClock(self.batch)
 
     def _try_to_save_environments(self) -> None:
@@ -254,7 +257,7 @@ class Loop:
         for name, hook in self.hooks.remembering().items():
             hook.load_state_dict({k: torch.as_tensor(t) for k, t in _below(f"hooks.{name}.", tensors).items()})
         self.step, self.iteration, self.phase = meta["step"], meta["iteration"], meta["phase"]
-        self.saved_at, self._resumed = self.step, True
+        self.saved_at, self._under_way = self.step, True
         self._unreported, self._unlogged = meta.get(UNREPORTED), meta.get(UNLOGGED, {})
         if self.inexact is not None:  # new episodes, on seeds that the run has not used
             seed = Seed(self.config.seed, Stream.RESUMED, (self.step,))

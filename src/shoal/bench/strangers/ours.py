@@ -39,8 +39,6 @@ class Training:
         loop, before = self._loop, self._loop.step
         wall, cpu = time.perf_counter(), cpu_seconds()
         self._pause.left = max(1, round(steps / loop.config.batch_size))
-        if loop.iteration:
-            loop.restore(*loop.snapshot())  # what a resumed run does: `train` then goes on where it was
         loop.train()
         return {"steps": loop.step - before, "wall": time.perf_counter() - wall, "cpu": cpu_seconds() - cpu}
 

@@ -29,6 +29,8 @@ class Work:
     entropy: float = 0.01
     seed: int = 0
     algo: str = "ppo"
+    world: str = "cartpole"
+    """As each of them calls it; where it shows images, Shoal looks at them with its standard network."""
 
     @property
     def batch_size(self) -> int:

@@ -1,7 +1,7 @@
 """Stable-Baselines3's agents: PPO on CartPole, SAC or DQN on hockey as a single environment.
 
 PPO runs on its DummyVecEnv, on Shoal's lanes through the bridge (variant "shoal"), or on lanes that do nothing and cost
-nothing ("null"): what the best of all environments could make of it.
+nothing ("null"): what the best of all environments could make of it. With "images" the policy has convolutions.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ def start(work: Work, variant: str = "") -> Trainer:
 
 def _start_ppo(work: Work, variant: str) -> Trainer:
     """Also reports the CPU seconds that collecting took."""
+    policy = "CnnPolicy" if variant == "images" else "MlpPolicy"
     model = PPO(
-        "MlpPolicy", _lanes(work, variant), work.lr, work.num_steps, work.batch_size // work.minibatches, work.epochs,
+        policy, _lanes(work, variant), work.lr, work.num_steps, work.batch_size // work.minibatches, work.epochs,
         work.gamma, work.gae_lambda, work.clip, ent_coef=work.entropy, device="cpu", seed=work.seed,
     )  # fmt: skip
     sampling = Stopwatch(model.collect_rollouts)
@@ -75,5 +76,5 @@ class Null(ShoalVecEnv):
 def _lanes(work: Work, variant: str) -> VecEnv:
     if not variant:
         return make_vec_env("CartPole-v1", work.num_envs, seed=work.seed)
-    lanes = vec_env("cartpole", work.num_envs, seed=work.seed, num_threads=1)
+    lanes = vec_env(work.world, work.num_envs, seed=work.seed, **({} if variant == "images" else {"num_threads": 1}))
     return Null(lanes.batch) if variant == "null" else lanes

@@ -1,5 +1,5 @@
-"""Shoal itself, as `shoal train` puts it together: PPO on CartPole; SAC or DDDQN on hockey, with 2 x 256 networks and
-batches of 256."""
+"""Shoal itself, as `shoal train` puts it together: PPO on CartPole or images; SAC or DDDQN on hockey, with 2 x 256
+networks and batches of 256."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def start(work: Work, **settings: Any) -> Trainer:
     algo, is_ppo = find_algo(work.algo), work.algo == "ppo"
     given = {name: getattr(work, name) for name in (PPO_SETTINGS if is_ppo else ("num_steps", "lr"))}
     config = algo.config_class()(**given, **settings, **(PLAIN_PPO if is_ppo else {"warmup": WARMUP}))
-    world, options = ("cartpole", {}) if is_ppo else ("hockey", {"discrete": work.algo == "dddqn"})
+    world, options = (work.world, {}) if is_ppo else ("hockey", {"discrete": work.algo == "dddqn"})
     batch = make(world, num_envs=work.num_envs, **options)
     agent = algo.agent_class()(batch.single_observation_space, batch.single_action_space, config, seed=work.seed)
     run, pause = Returns(), Pause()
@@ -67,10 +67,10 @@ def start(work: Work, **settings: Any) -> Trainer:
 
     def iterate(iterations: int) -> None:
         pause.left = iterations
-        if loop.iteration:
-            loop.restore(*loop.snapshot())  # what a resumed run does: `train` then goes on where it was
         loop.train()
 
+    if isinstance(agent, PPO) and agent.fast is None:
+        return Trainer(iterate, run.recent.mean)
     if isinstance(agent, PPO):
         return _with_shares(Trainer(iterate, run.recent.mean), loop, agent)
     iterate(-(-WARMUP // work.batch_size))  # what is measured is learning
