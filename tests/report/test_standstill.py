@@ -78,6 +78,19 @@ def test_whose_last_episodes_are_no_better_than_its_first_is_told_so_at_the_end(
         assert standstill(a_run(tmp_path / name, luck, **{name: given}), 10_000) is None  # what is met may change
 
 
+def test_whose_likeliest_actions_do_worse_than_drawn_ones_is_told_so(tmp_path):
+    learned = np.random.default_rng(0).normal(size=300) + np.linspace(0, 10, 300)
+    run = a_run(tmp_path / "circles", learned)
+    evaluation = {"step": 10_000, "mean": 1.0, "low": 0.5, "high": 1.5, "episodes": 20}
+    (run / "evaluations.jsonl").write_text(json.dumps(evaluation) + "\n")
+    sentence = standstill(run, 10_000)
+    assert "evaluation, 1 [0.5, 1.5]" in sentence
+    assert "--no-deterministic" in sentence
+    assert standstill(run, 5_000) is None
+    (run / "evaluations.jsonl").write_text(json.dumps({**evaluation, "mean": 8.0, "high": 8.5}) + "\n")
+    assert standstill(run, 10_000) is None
+
+
 def test_a_run_in_which_no_episode_ends_is_told_so(tmp_path):
     sentence = standstill(a_run(tmp_path / "endless", []), 4_000)
     assert "No episode has ended in the 500 steps that each lane has made" in sentence

@@ -16,6 +16,7 @@ from statistics import fmean, pvariance
 
 from shoal.options import Values
 from shoal.training.files import read_table
+from shoal.training.metrics import read_evaluations
 
 MONITOR = "monitor.csv"
 EPISODES, FEWEST = 100, 20
@@ -50,8 +51,11 @@ def standstill(run: Path, step: int) -> str | None:
         )
     if len(first) < FEWEST:
         return None
-    alike = _all_alike(first, last, config)
-    return alike or (_no_better(first, last, config) if 0 < total_steps <= step else None)
+    sentence = _all_alike(first, last, config)
+    changes = config.get("init") or config.get("phases") or config.get("extra") or config.get("shape")
+    if sentence is not None or changes or not 0 < total_steps <= step:  # what is met may change, or pays otherwise
+        return sentence
+    return _no_better(first, last, config) or _likeliest_worse(run, last, config)
 
 
 def _all_alike(first: Sequence[Episode], last: Sequence[Episode], config: Values) -> str | None:
@@ -71,9 +75,7 @@ def _all_alike(first: Sequence[Episode], last: Sequence[Episode], config: Values
 
 
 def _no_better(first: Sequence[Episode], last: Sequence[Episode], config: Values) -> str | None:
-    """For a run that ends as it began. Where opponents, tasks or rewards change, returns say nothing about that."""
-    if config.get("init") or config.get("phases") or config.get("extra"):
-        return None
+    """For a run that ends as it began."""
     before, after = ([float(value) for value, _ in episodes] for episodes in (first, last))
     chance = BEYOND_CHANCE * math.sqrt(pvariance(before) / len(before) + pvariance(after) / len(after))
     gained = fmean(after) - fmean(before)
@@ -88,15 +90,37 @@ def _no_better(first: Sequence[Episode], last: Sequence[Episode], config: Values
     )
 
 
+def _likeliest_worse(run: Path, last: Sequence[Episode], config: Values) -> str | None:
+    """For a run that has learned to draw its actions well, but not to take the likeliest ones."""
+    evaluations = read_evaluations(run)
+    if not evaluations or _algo(config) != "ppo":
+        return None
+    drawn = [float(value) for value, _ in last]
+    mean, chance = fmean(drawn), BEYOND_CHANCE * math.sqrt(pvariance(drawn) / len(drawn))
+    found = evaluations[-1]
+    if found["high"] >= mean - chance:
+        return None
+    evaluated = f"{found['mean']:.3g} [{found['low']:.3g}, {found['high']:.3g}]"
+    return (
+        f"The likeliest actions do worse (evaluation, {evaluated}) than drawn ones ({mean:.3g} in the last {len(last)} "
+        "episodes): they may lead in circles. Draw them (`shoal eval` and `play` with --no-deterministic), or train "
+        "longer, exploring less at the end (--algo.entropy-final 0)."
+    )
+
+
 def _whole(config: Values, name: str) -> int:
     """A setting of a run that may be damaged; 0 if it is."""
     value = config.get(name)
     return value if isinstance(value, int) else 0
 
 
-def _exploration(config: Values) -> str:
+def _algo(config: Values) -> str:
     algo = config.get("algo")
-    return EXPLORE.get(algo.get("name", "") if isinstance(algo, dict) else "", "more exploration")
+    return str(algo.get("name", "")) if isinstance(algo, dict) else ""
+
+
+def _exploration(config: Values) -> str:
+    return EXPLORE.get(_algo(config), "more exploration")
 
 
 def _ends(path: Path) -> tuple[list[Episode], list[Episode]]:
