@@ -76,15 +76,18 @@ def _all_alike(first: Sequence[Episode], last: Sequence[Episode], config: Values
 
 def _no_better(first: Sequence[Episode], last: Sequence[Episode], config: Values) -> str | None:
     """For a run that ends as it began."""
-    before, after = ([float(value) for value, _ in episodes] for episodes in (first, last))
+    half = len(first) // 2  # of fewer than two hundred episodes, the first and the last hundred share some
+    if half < FEWEST:
+        return None
+    before, after = ([float(value) for value, _ in episodes] for episodes in (first[:half], last[-half:]))
     chance = BEYOND_CHANCE * math.sqrt(pvariance(before) / len(before) + pvariance(after) / len(after))
     gained = fmean(after) - fmean(before)
     if gained > chance:
         return None
     how = "worse than its beginning" if gained < -chance else "no better than its beginning"
     return (
-        f"The end of the run is {how}: the last {len(last)} episodes returned {fmean(after):.3g} on average, the first "
-        f"{len(first)} returned {fmean(before):.3g}. Unless that is the best there is, see that observations show what "
+        f"The end of the run is {how}: the last {half} episodes returned {fmean(after):.3g} on average, the first "
+        f"{half} returned {fmean(before):.3g}. Unless that is the best there is, see that observations show what "
         "the reward depends on (PPO remembers with --algo.memory gru), that actions change it, and that it comes soon "
         f"enough (--algo.gamma 0.999 looks further ahead than 0.99); or try {_exploration(config)}, or a longer run."
     )
