@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -182,6 +183,30 @@ def test_a_run_that_ended_before_it_was_given_up_does_not_end_the_search(tmp_pat
     tuner = Tuner(create_search(tmp_path, search, "t"), search, say=lambda sentence: None)
     tuner.run(Late(), Progress("", [], 1024, quiet=True), 1e9, 1)
     assert [trial.state.name for trial in tuner.study.trials] == ["PRUNED"]
+
+
+def test_a_run_whose_process_was_killed_is_tried_once_more(tmp_path):
+    pytest.importorskip("optuna")
+    said = []
+
+    class Deadly:
+        stopping = False
+
+        def work(self, next_job):
+            for _ in range(2):
+                job = next_job()
+                assert job.name == "trial 0, seed 0"
+                assert not Path(job.request["runs_dir"], job.request["run_name"]).exists()  # nothing could be resumed
+                Path(job.request["runs_dir"], job.request["run_name"]).mkdir()
+                yield Event(job, "began", None)
+                yield Event(job, "died", "its process ended with SIGKILL")
+
+    search = Search(config_values(resolve_config(CARTPOLE, {"total_steps": 1024})), read("algo.lr=1e-4..1e-2:log"))
+    tuner = Tuner(create_search(tmp_path, search, "t"), search, said.append)
+    tuner.run(Deadly(), Progress("", [], 1024, quiet=True), 1e9, 1)
+    assert [trial.state.name for trial in tuner.study.trials] == ["FAIL"]
+    assert said[0] == "trial 0, seed 0: its process ended with SIGKILL. It is tried once more."
+    assert said[1] == "trial 0, seed 0 failed: its process ended with SIGKILL"
 
 
 def test_trials_that_are_all_alike_have_no_importances_and_nothing_is_said_about_it(tmp_path, recwarn):
