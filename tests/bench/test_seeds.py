@@ -10,7 +10,7 @@ from shoal.errors import ConfigError
 def test_commands_are_timed_with_all_their_processes(tmp_path, capsys):
     assert run(SeedsArgs(loop=2, many=2, total_steps=2_048, out=tmp_path / "times.json")) == 0
     said = capsys.readouterr().out
-    for name in ("1 run", "1 seed as an experiment", "2 runs, one after the other", "2 seeds"):
+    for name in ("learning 0.", "1 run", "1 seed as an experiment", "2 runs, one after the other", "2 seeds"):
         assert name in said
 
 

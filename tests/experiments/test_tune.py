@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -184,6 +185,30 @@ def test_a_run_that_ended_before_it_was_given_up_does_not_end_the_search(tmp_pat
     assert [trial.state.name for trial in tuner.study.trials] == ["PRUNED"]
 
 
+def test_a_run_whose_process_was_killed_is_tried_once_more(tmp_path):
+    pytest.importorskip("optuna")
+    said = []
+
+    class Deadly:
+        stopping = False
+
+        def work(self, next_job):
+            for _ in range(2):
+                job = next_job()
+                assert job.name == "trial 0, seed 0"
+                assert not Path(job.request["runs_dir"], job.request["run_name"]).exists()  # nothing could be resumed
+                Path(job.request["runs_dir"], job.request["run_name"]).mkdir()
+                yield Event(job, "began", None)
+                yield Event(job, "died", "its process ended with SIGKILL")
+
+    search = Search(config_values(resolve_config(CARTPOLE, {"total_steps": 1024})), read("algo.lr=1e-4..1e-2:log"))
+    tuner = Tuner(create_search(tmp_path, search, "t"), search, said.append)
+    tuner.run(Deadly(), Progress("", [], 1024, quiet=True), 1e9, 1)
+    assert [trial.state.name for trial in tuner.study.trials] == ["FAIL"]
+    assert said[0] == "trial 0, seed 0: its process ended with SIGKILL. It is tried once more."
+    assert said[1] == "trial 0, seed 0 failed: its process ended with SIGKILL"
+
+
 def test_trials_that_are_all_alike_have_no_importances_and_nothing_is_said_about_it(tmp_path, recwarn):
     optuna = pytest.importorskip("optuna")
     search = Search(config_values(resolve_config(CARTPOLE, {})), read("algo.epochs=3,5"))
@@ -191,7 +216,9 @@ def test_trials_that_are_all_alike_have_no_importances_and_nothing_is_said_about
     space = {"algo.epochs": optuna.distributions.CategoricalDistribution((3, 5))}
     for epochs in (3, 5, 3, 5, 3):
         tuner.study.add_trial(optuna.create_trial(params={"algo.epochs": epochs}, distributions=space, value=1.0))
-    assert set(importances(tuner)) <= {"algo.epochs"}
+    assert importances(tuner) == {}
+    tuner.study.add_trial(optuna.create_trial(params={"algo.epochs": 5}, distributions=space, value=0.0))
+    assert set(importances(tuner)) == {"algo.epochs"}
     assert not [each for each in recwarn if "quantiles" in str(each.message)]
 
 

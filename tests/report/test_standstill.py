@@ -68,14 +68,29 @@ def test_who_learns_or_has_played_little_is_told_nothing(tmp_path):
 def test_whose_last_episodes_are_no_better_than_its_first_is_told_so_at_the_end(tmp_path):
     luck = np.random.default_rng(0).normal(size=300)
     sentence = standstill(a_run(tmp_path / "luck", luck), 10_000)
-    assert f"the last 100 episodes returned {luck[-100:].mean():.3g} on average" in sentence
-    assert f"the first 100 returned {luck[:100].mean():.3g}" in sentence
+    assert f"the last 50 episodes returned {luck[-50:].mean():.3g} on average" in sentence
+    assert f"the first 50 returned {luck[:50].mean():.3g}" in sentence
     assert "observations show" in sentence
     assert standstill(a_run(tmp_path / "better", [*luck, *(luck + 1.0)]), 10_000) is None
+    few = np.arange(66.0)  # whose first and last hundred are the same
+    assert standstill(a_run(tmp_path / "few", few), 10_000) is None
     worse = standstill(a_run(tmp_path / "worse", [*luck, *(luck - 1.0)]), 10_000)
     assert "worse" in worse
     for name, given in {"init": "runs/other", "phases": [{"steps": 1}], "extra": {"opponent": "self"}}.items():
         assert standstill(a_run(tmp_path / name, luck, **{name: given}), 10_000) is None  # what is met may change
+
+
+def test_whose_likeliest_actions_do_worse_than_drawn_ones_is_told_so(tmp_path):
+    learned = np.random.default_rng(0).normal(size=300) + np.linspace(0, 10, 300)
+    run = a_run(tmp_path / "circles", learned)
+    evaluation = {"step": 10_000, "mean": 1.0, "low": 0.5, "high": 1.5, "episodes": 20}
+    (run / "evaluations.jsonl").write_text(json.dumps(evaluation) + "\n")
+    sentence = standstill(run, 10_000)
+    assert "evaluation, 1 [0.5, 1.5]" in sentence
+    assert "--no-deterministic" in sentence
+    assert standstill(run, 5_000) is None
+    (run / "evaluations.jsonl").write_text(json.dumps({**evaluation, "mean": 8.0, "high": 8.5}) + "\n")
+    assert standstill(run, 10_000) is None
 
 
 def test_a_run_in_which_no_episode_ends_is_told_so(tmp_path):

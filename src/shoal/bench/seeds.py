@@ -1,7 +1,9 @@
 """Suite "seeds": several seeds of CartPole as one experiment against as many commands in a shell loop.
 
 Every command is a new process, as a user would start it, and all write their folders. Times are by the clock and of the
-processors, of the command and all processes it started; code is compiled before the first one counts.
+processors, of the command and all processes it started; code is compiled before the first one counts. What the training
+of one run is spent on says how much seeds could share if they were learned as one batch: not the learning itself, since
+each has weights of its own.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from pathlib import Path
 from shoal.bench.report import make_console, titled_table, write_document
 from shoal.errors import ConfigError
 from shoal.training.lab import Verb
+from shoal.training.metrics import PHASES, read_rows
 
 
 @dataclass(frozen=True)
@@ -59,14 +62,20 @@ def spent_by(folder: str, *commands: list[str]) -> Spent:
     return Spent(time.perf_counter() - wall, cpu)
 
 
-def measure(args: SeedsArgs) -> dict[str, Spent]:
-    """Times by what was done."""
+def phases(run: Path) -> dict[str, float]:
+    """Seconds of a run by what they were spent on."""
+    rows = read_rows(run / "metrics.jsonl")
+    return {phase: sum(row.get(f"time/{phase}") or 0.0 for row in rows) for phase in PHASES}
+
+
+def measure(args: SeedsArgs) -> tuple[dict[str, Spent], dict[str, float]]:
+    """Times by what was done, and those of one run by what they were spent on."""
     steps = [] if args.total_steps is None else ["--total-steps", str(args.total_steps)]
     train = ["train", args.world, *steps]
     with tempfile.TemporaryDirectory() as folder:
         spent_by(folder, [*train, "--seed", "0"])
-        return {
-            "1 run": spent_by(folder, [*train, "--seed", "0"]),
+        times = {
+            "1 run": spent_by(folder, [*train, "--seed", "0", "--run-name", "one"]),
             "1 seed as an experiment": spent_by(folder, [*train, "--seeds", "1"]),
             f"{args.loop} runs, one after the other": spent_by(
                 folder, *([*train, "--seed", str(seed)] for seed in range(args.loop))
@@ -74,20 +83,23 @@ def measure(args: SeedsArgs) -> dict[str, Spent]:
             f"{args.loop} seeds": spent_by(folder, [*train, "--seeds", str(args.loop)]),
             f"{args.many} seeds": spent_by(folder, [*train, "--seeds", str(args.many)]),
         }
+        return times, phases(Path(folder) / "runs" / "one")
 
 
 def run(args: SeedsArgs) -> int:
     """The command."""
     console = make_console()
     with console.status("training"):
-        times = measure(args)
+        times, spent_on = measure(args)
     one = times["1 run"]
     table = titled_table(f"{args.world}, whole commands", ["s", "CPU-s", "of 1 run", "CPU of 1 run"])
     for name, spent in times.items():
         ratios = spent.wall / one.wall, spent.cpu / one.cpu
         table.add_row(name, f"{spent.wall:.1f}", f"{spent.cpu:.1f}", *(f"{ratio:.2f}×" for ratio in ratios))
     console.print(table)
-    write_document(args.out, {"times": {name: asdict(spent) for name, spent in times.items()}})
+    shown = ", ".join(f"{phase} {seconds:.2f} s" for phase, seconds in spent_on.items())
+    console.print(f"Training of 1 run: {shown}.", highlight=False)
+    write_document(args.out, {"times": {name: asdict(spent) for name, spent in times.items()}, "phases": spent_on})
     return 0
 
 

@@ -41,11 +41,11 @@ class Job:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened to a job. A `failed` or `ended` one is its last."""
+    """Something that happened to a job. An `ended`, `failed` or `died` one is its last."""
 
     job: Job
     kind: str
-    """began, row, ended or failed."""
+    """began, row, ended, failed, or died: its process is gone, which need not be its own fault."""
     content: Any = None
 
 
@@ -135,7 +135,7 @@ class Crew:
             why = f"its process ended with {trainer.death()}"
             self._trainers[self._trainers.index(trainer)] = Trainer(trainer.log, self._cpus, self._said)
             self._needs = self._needs or 1  # the first one will not tell any more
-            yield Event(job, "failed", why)
+            yield Event(job, "died", why)
             return
         ((kind, content),) = answer.items()
         if kind == "needs":

@@ -231,7 +231,7 @@ def _follow(experiment: Experiment, event: Event, progress: Progress) -> None:
         progress.begin(name)
     elif event.kind == "row":
         progress.row(name, event.content)
-    elif event.kind == "failed":
+    elif event.kind in ("failed", "died"):
         experiment.note_failure(seed, event.content)
         progress.end(name, "failed")
         progress.say(f"{name} failed: {event.content}")

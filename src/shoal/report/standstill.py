@@ -16,6 +16,7 @@ from statistics import fmean, pvariance
 
 from shoal.options import Values
 from shoal.training.files import read_table
+from shoal.training.metrics import read_evaluations
 
 MONITOR = "monitor.csv"
 EPISODES, FEWEST = 100, 20
@@ -24,7 +25,7 @@ SAME = 0.95
 """Share of them that must have the same return and length."""
 ROW_BYTES = 64
 EXPLORE = {
-    "ppo": "more exploration (--algo.entropy 0.03)",
+    "ppo": "more exploration (--algo.entropy 0.1)",
     "sac": "a longer warm-up of random actions (--algo.warmup)",
     "dddqn": "more exploration (--algo.explore)",
 }
@@ -50,8 +51,11 @@ def standstill(run: Path, step: int) -> str | None:
         )
     if len(first) < FEWEST:
         return None
-    alike = _all_alike(first, last, config)
-    return alike or (_no_better(first, last, config) if 0 < total_steps <= step else None)
+    sentence = _all_alike(first, last, config)
+    changes = config.get("init") or config.get("phases") or config.get("extra") or config.get("shape")
+    if sentence is not None or changes or not 0 < total_steps <= step:  # what is met may change, or pays otherwise
+        return sentence
+    return _no_better(first, last, config) or _likeliest_worse(run, last, config)
 
 
 def _all_alike(first: Sequence[Episode], last: Sequence[Episode], config: Values) -> str | None:
@@ -71,20 +75,39 @@ def _all_alike(first: Sequence[Episode], last: Sequence[Episode], config: Values
 
 
 def _no_better(first: Sequence[Episode], last: Sequence[Episode], config: Values) -> str | None:
-    """For a run that ends as it began. Where opponents, tasks or rewards change, returns say nothing about that."""
-    if config.get("init") or config.get("phases") or config.get("extra"):
+    """For a run that ends as it began."""
+    half = len(first) // 2  # of fewer than two hundred episodes, the first and the last hundred share some
+    if half < FEWEST:
         return None
-    before, after = ([float(value) for value, _ in episodes] for episodes in (first, last))
+    before, after = ([float(value) for value, _ in episodes] for episodes in (first[:half], last[-half:]))
     chance = BEYOND_CHANCE * math.sqrt(pvariance(before) / len(before) + pvariance(after) / len(after))
     gained = fmean(after) - fmean(before)
     if gained > chance:
         return None
     how = "worse than its beginning" if gained < -chance else "no better than its beginning"
     return (
-        f"The end of the run is {how}: the last {len(last)} episodes returned {fmean(after):.3g} on average, the first "
-        f"{len(first)} returned {fmean(before):.3g}. Unless that is the best there is, see that observations show what "
+        f"The end of the run is {how}: the last {half} episodes returned {fmean(after):.3g} on average, the first "
+        f"{half} returned {fmean(before):.3g}. Unless that is the best there is, see that observations show what "
         "the reward depends on (PPO remembers with --algo.memory gru), that actions change it, and that it comes soon "
         f"enough (--algo.gamma 0.999 looks further ahead than 0.99); or try {_exploration(config)}, or a longer run."
+    )
+
+
+def _likeliest_worse(run: Path, last: Sequence[Episode], config: Values) -> str | None:
+    """For a run that has learned to draw its actions well, but not to take the likeliest ones."""
+    evaluations = read_evaluations(run)
+    if not evaluations or _algo(config) != "ppo":
+        return None
+    drawn = [float(value) for value, _ in last]
+    mean, chance = fmean(drawn), BEYOND_CHANCE * math.sqrt(pvariance(drawn) / len(drawn))
+    found = evaluations[-1]
+    if found["high"] >= mean - chance:
+        return None
+    evaluated = f"{found['mean']:.3g} [{found['low']:.3g}, {found['high']:.3g}]"
+    return (
+        f"The likeliest actions do worse (evaluation, {evaluated}) than drawn ones ({mean:.3g} in the last {len(last)} "
+        "episodes): they may lead in circles. Draw them (`shoal eval` and `play` with --no-deterministic), or train "
+        "longer, exploring less at the end (--algo.entropy-final 0)."
     )
 
 
@@ -94,9 +117,13 @@ def _whole(config: Values, name: str) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _exploration(config: Values) -> str:
+def _algo(config: Values) -> str:
     algo = config.get("algo")
-    return EXPLORE.get(algo.get("name", "") if isinstance(algo, dict) else "", "more exploration")
+    return str(algo.get("name", "")) if isinstance(algo, dict) else ""
+
+
+def _exploration(config: Values) -> str:
+    return EXPLORE.get(_algo(config), "more exploration")
 
 
 def _ends(path: Path) -> tuple[list[Episode], list[Episode]]:

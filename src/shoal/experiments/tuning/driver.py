@@ -9,6 +9,7 @@ end the best trial is one that several seeds have confirmed, wherever there is o
 from __future__ import annotations
 
 import json
+import shutil
 import time
 import warnings
 from collections.abc import Callable
@@ -56,6 +57,8 @@ class Running:
     """Seeds that are still to be trained."""
     at_work: int = 0
     scores: dict[int, float] = field(default_factory=dict)
+    died: set[int] = field(default_factory=set)
+    """Seeds whose process died once."""
     tenth: int = 0
     verdict: str = ""
     """pruned or failed, if it is."""
@@ -105,6 +108,8 @@ class Tuner:
         run = self.run_of(waiting.number, seed)
         run.parent.mkdir(parents=True, exist_ok=True)
         resume = bool(Checkpoints(run / "checkpoints").steps())
+        if not resume:
+            shutil.rmtree(run, ignore_errors=True)  # what was killed before its first checkpoint
         config = {**waiting.config, "seed": seed}
         return job(f"trial {waiting.number}, seed {seed}", config, run, resume, trust=self.trust)
 
@@ -130,12 +135,18 @@ class Tuner:
             progress.row(event.job.name, event.content)
             if self._is_over(running, event.content):
                 crew.interrupt(event.job)
-        elif event.kind in ("ended", "failed"):
+        elif event.kind == "died" and not running.verdict and seed not in running.died:
+            running.at_work -= 1
+            running.died.add(seed)
+            running.left.append(seed)
+            progress.end(event.job.name, "stopped")
+            self.say(f"{event.job.name}: {event.content}. It is tried once more.")
+        else:
             running.at_work -= 1
             stopped = event.kind == "ended" and event.content["reason"] == INTERRUPTED
-            state = "failed" if event.kind == "failed" else running.verdict or ("stopped" if stopped else "done")
+            state = running.verdict or ("stopped" if stopped else "done") if event.kind == "ended" else "failed"
             progress.end(event.job.name, state)
-            if event.kind == "failed":
+            if event.kind != "ended":
                 running.verdict = "failed"
                 self._fail(running.number, str(event.content))
                 self.say(f"{event.job.name} failed: {event.content}")

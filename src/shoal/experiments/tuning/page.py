@@ -72,14 +72,15 @@ def _importance(tuner: Tuner) -> Section:
 
 
 def importances(tuner: Tuner) -> dict[str, float]:
-    """The importance of every setting, largest first; nothing as long as there are too few trials to say."""
+    """The importance of every setting, largest first; nothing as long as there are too few trials, or all are alike."""
     import optuna
 
-    if len(tuner.ranked()) < 4:
+    ranked = tuner.ranked()
+    if len(ranked) < 4 or len({trial.value for trial in ranked}) == 1:
         return {}
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that all trials are alike is seen on the page
+            warnings.simplefilter("ignore")  # that the best are like the others is seen on the page
             evaluator = optuna.importance.PedAnovaImportanceEvaluator()
             shares = optuna.importance.get_param_importances(tuner.study, evaluator=evaluator)
     except (RuntimeError, ValueError):  # all trials alike
