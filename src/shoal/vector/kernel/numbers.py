@@ -74,7 +74,7 @@ def _unsigned_compiled(x):
     return (lambda x: np.uint64(x)) if isinstance(x, numba_types.Integer) else (lambda x: x)
 
 
-def small_quotient(x: Any, n: int, lift: int) -> Any:
+def small_quotient(x: int, n: int, lift: int) -> int:
     """`x // n` of small whole numbers: `lift` is a multiple of the constant n, and x + lift is from 0 to 2**31."""
     return x // n
 
@@ -86,7 +86,7 @@ def _small_quotient_compiled(x, n, lift):
     return lambda x, n, lift: np.int64(np.uint32(x + lift) // np.uint32(n)) - lift // n
 
 
-def small_remainder(x: Any, n: int, lift: int) -> Any:
+def small_remainder(x: int, n: int, lift: int) -> int:
     """`x % n`, likewise."""
     return x % n
 
