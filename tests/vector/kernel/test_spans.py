@@ -10,7 +10,7 @@ import pytest
 
 from shoal.vector.kernel.kinds import Cells, Scope, of_space
 
-ACTION = gym.spaces.Discrete(3)
+ACTION: gym.Space = gym.spaces.Discrete(3)
 
 
 @pytest.mark.parametrize(

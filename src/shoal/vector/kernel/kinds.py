@@ -128,7 +128,8 @@ def of_space(space: gym.Space, what: str, *, constant: bool = False) -> Kind:
     if space.shape or not constant:
         return Cells(space.shape or (1,), constant=constant, dtype=dtype)
     if isinstance(space, gym.spaces.Discrete):
-        return Number(True, dtype, (int(space.start), int(space.start + space.n) - 1))
+        first = int(space.start)
+        return Number(True, dtype, (first, first + int(space.n) - 1))
     return Number(True, dtype)
 
 
