@@ -82,12 +82,13 @@ def is_number(x: object) -> TypeGuard[Number]:
 def is_helper(x: object) -> bool:
     """Whether `x` is an object of somebody's class, to be flattened into its attributes."""
     cls = type(x)
+    if cls.__module__ == "builtins":  # most of what there is
+        return False
     if isinstance(x, gym.Env | gym.Space | np.generic | np.ndarray | enum.Enum | type | types.ModuleType) or (
         callable(x) and not hasattr(x, "__dict__")
     ):
         return False
     foreign = cls.__module__.split(".")[0] in (
-        "builtins",
         "numpy",
         "gymnasium",
         "collections",

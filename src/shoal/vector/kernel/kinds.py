@@ -26,6 +26,8 @@ class Number:
 
     constant: bool = False
     dtype: np.dtype | None = field(default=None, compare=False)
+    span: tuple[int, int] | None = None
+    """The smallest and largest whole number that it can be, where the driver has seen to that."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,9 @@ def of_space(space: gym.Space, what: str, *, constant: bool = False) -> Kind:
     dtype = np.dtype(space.dtype)
     if space.shape or not constant:
         return Cells(space.shape or (1,), constant=constant, dtype=dtype)
+    if isinstance(space, gym.spaces.Discrete):
+        first = int(space.start)
+        return Number(True, dtype, (first, first + int(space.n) - 1))
     return Number(True, dtype)
 
 
@@ -138,6 +143,10 @@ class Scope:
         self.names: dict[str, Kind] = dict(arguments)
         self._lookup = lookup
         self._ranges = dict(_loop_ranges(definition, self))
+        assigned = _assigned(definition)
+        for name, kind in arguments.items():
+            if isinstance(kind, Number) and kind.span is not None and name not in assigned:
+                self._ranges[name] = kind.span
         for name, value in _assigned_once(definition, set(arguments)):
             kind = self.kind(value)
             if kind is not None and not isinstance(kind, Number):
