@@ -68,6 +68,8 @@ class Decisions:
     """Calls that return on some ways through a branch, with more to do behind it."""
     shares: set[Any] = field(default_factory=set)
     """Pairs of places of the state that are one thing in the original when a function begins."""
+    shared_at: dict[Any, int] = field(default_factory=dict)
+    """In which line they were made one."""
     places: dict[str, bool] = field(default_factory=dict)
     """Attributes that keep the place of an item of a list, and whether they may be None."""
     dicts: dict[Any, dict[Any, Any]] = field(default_factory=dict)

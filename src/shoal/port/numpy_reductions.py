@@ -252,8 +252,9 @@ class NumpyReductions(NumpyElements):
     def np_norm(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         order = named.get("ord", arguments[1] if len(arguments) > 1 else Const(None))
         value = self.array(arguments[0])
-        if isinstance(order, Const) and order.value == 1:
-            return self.sum(self.np_abs([value], {}))
+        if isinstance(order, Const) and order.value == 1 and "axis" not in named and len(self.shape(value)) == 1:
+            parts = self.np_abs([value], {})
+            return self.sum(self.elementwise(lambda a: self.cast(a, FLOAT) if not a.kind.is_float else a, [parts]))
         if named.keys() - {"ord", "axis"} or not (isinstance(order, Const) and order.value in (None, 2)):
             raise Cannot("takes a norm of another order", "Write it out with np.sqrt and sums.")
         if not self.kind(value).is_float:
