@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import keyword
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -411,10 +411,10 @@ class Code:
             raise Restart
 
 
-def _in_order(members: set[Any] | frozenset[Any]) -> list[Any]:
+def _in_order(members: Collection[object]) -> list[object]:
     """A set as it is kept."""
     try:
-        return sorted(members)
+        return sorted(members)  # type: ignore[type-var]
     except TypeError:
         raise Cannot("is a set of things that have no order", "Use a list.") from None
 

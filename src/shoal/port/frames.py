@@ -301,9 +301,13 @@ def depends_on_order(loop: ast.For, function: ast.AST) -> bool:
     return any(_keeps(place, found, inside, loop, function, changing) for place, found in stores.items())
 
 
+Store = tuple[Any, Any]
+"""A place that is written to, and the statement that does so."""
+
+
 def _keeps(
     place: str,
-    stores: list[tuple[Any, Any]],
+    stores: list[Store],
     inside: list[ast.AST],
     loop: ast.For,
     function: ast.AST,

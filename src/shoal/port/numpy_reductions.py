@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.port.arrays import Shape
 from shoal.port.frames import as_walk
 from shoal.port.numpy_elements import NumpyElements
 from shoal.port.refusal import Cannot
@@ -88,7 +89,7 @@ class NumpyReductions(NumpyElements):
         finally:
             self.in_rows = True
 
-    def reduce_rows(self, value: Value, rest: tuple[Any, ...], which: int, one: Callable[[Value], Num]) -> Value:
+    def reduce_rows(self, value: Value, rest: Shape, which: int, one: Callable[[Value], Num]) -> Value:
         """As `reduce_along`, where the number of rows varies."""
         whole: Value = Const(slice(None))
 
