@@ -223,5 +223,5 @@ def _sink(heap: list[T], place: int, objects: bool) -> None:
         place = below
         below = 2 * place + 1
     if not objects:
-        heap[place] = item  # type: ignore[call-overload]
+        heap[place] = item  # type: ignore[assignment]
     _rise(heap, top, place, objects)
