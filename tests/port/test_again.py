@@ -68,7 +68,9 @@ def test_a_difference_ends_a_training_and_what_was_saved_stays(monkeypatch, tmp_
     try:
         ported.path.write_text(proven.replace("0.2", "0.25"))  # in one step of twenty
         with pytest.raises(PortError, match=r"A further proof has found a difference\. .* compiled and .* original"):
-            shoal.train(Rare, runs_dir=tmp_path, quiet=True, compiled=True, num_envs=8, total_steps=10**8, checkpoint_every=2000)
+            shoal.train(
+                Rare, runs_dir=tmp_path, quiet=True, compiled=True, num_envs=8, total_steps=10**8, checkpoint_every=2000
+            )
     finally:
         ported.path.write_text(proven)
     assert list(tmp_path.glob("*/checkpoints/step_*"))

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from shoal.port.module import load_kernel, write_module
-from shoal.port.proof import prove
+from shoal.port.proof import _stored, prove
 from shoal.port.refusal import PortError, Refused
 from shoal.port.watch import watch
 from shoal.port.writer import translate
@@ -285,3 +285,15 @@ class Parses(Plain):
 def test_packages_that_have_no_place_in_a_kernel_are_named_where_they_are_used(cls, package):
     with pytest.raises(Refused, match=rf"test_refusals.py:\d+, in .* calls {package}, which cannot be compiled"):
         translate(watch(cls()), "Ported")
+
+
+def test_what_a_column_cannot_hold_counts_as_a_difference():
+    for own, dtype in (
+        (np.array(2.5), np.int64),
+        (np.array(0.1), np.float32),
+        (np.array(-1), np.uint8),
+        (np.array(3), np.bool_),
+    ):
+        assert not np.array_equal(_stored(own, np.dtype(dtype)), own.astype(dtype))
+    assert _stored(np.array([1.0, np.nan]), np.dtype(np.float32)).dtype == np.float32
+    assert _stored(np.array(3.0), np.dtype(np.int64)) == 3

@@ -129,26 +129,9 @@ class Calls(StandardCalls):
             return self.builtin(name, arguments, named)
         if isinstance(function, types.BuiltinFunctionType) and function.__module__ == "math":
             return self.math_call(name, arguments, named)
-        if function == dict.fromkeys:
-            value = self.simple(arguments[1]) if len(arguments) > 1 else Const(None)
-            if not isinstance(value, Const | Num):
-                raise Cannot("gives all keys of a dict one and the same thing", "Write {key: ... for key in ...}.")
-            return self.make_dict([Seq([Seq([key, value]) for key in self.items(self.simple(arguments[0]))])], {})
-        if function in STANDARD:
-            return getattr(self, f"standard_{STANDARD[function]}")(arguments, named)
-        if getattr(function, "__module__", "") in ("_heapq", "heapq") and name in HEAP:
-            return self.heap_call(name, arguments)
-        if getattr(function, "__module__", "") in ("_bisect", "bisect") and not named and len(arguments) == 2:
-            listed = self.simple(arguments[0])
-            if isinstance(listed, Seq) and listed.is_list and name.startswith("insort"):
-                self.make_list_bounded(listed)
-            return self.written_out(getattr(plain_python, name), listed, arguments[1])
-        if name == "at" and getattr(function, "__self__", None) is np.add:
-            return self.written_out(numpy_plain.add_at, *arguments)
-        if function is np.ndindex and plain:
-            return Const(list(np.ndindex(*[a.value for a in arguments])))  # type: ignore[attr-defined]
-        if getattr(function, "__module__", "") == "_operator" and name in OPERATIONS_BY_NAME:
-            return self.operation_by_name(name, arguments)
+        found = self.call_standard(function, name, arguments, named)
+        if found is not None:
+            return found
         if isinstance(function, operator.attrgetter | operator.itemgetter):
             return self.got(function, arguments[0])
         if isinstance(function, type) and issubclass(function, np.generic):
@@ -198,6 +181,32 @@ class Calls(StandardCalls):
         if plain and isinstance(receiver, str | bytes | tuple | list | dict | set | np.ndarray):
             return Const(function(*[a.value for a in arguments]))  # type: ignore[attr-defined]
         return self.call_function(function.__func__, [Const(receiver), *arguments], named)
+
+    def call_standard(
+        self, function: object, name: str, arguments: list[Value], named: dict[str, Value]
+    ) -> Value | None:
+        """A call of a function of the standard library, or of one of NumPy's objects that are none of its functions."""
+        if function == dict.fromkeys:
+            value = self.simple(arguments[1]) if len(arguments) > 1 else Const(None)
+            if not isinstance(value, Const | Num):
+                raise Cannot("gives all keys of a dict one and the same thing", "Write {key: ... for key in ...}.")
+            return self.make_dict([Seq([Seq([key, value]) for key in self.items(self.simple(arguments[0]))])], {})
+        if function in STANDARD:
+            return getattr(self, f"standard_{STANDARD[function]}")(arguments, named)
+        if getattr(function, "__module__", "") in ("_heapq", "heapq") and name in HEAP:
+            return self.heap_call(name, arguments)
+        if getattr(function, "__module__", "") in ("_bisect", "bisect") and not named and len(arguments) == 2:
+            listed = self.simple(arguments[0])
+            if isinstance(listed, Seq) and listed.is_list and name.startswith("insort"):
+                self.make_list_bounded(listed)
+            return self.written_out(getattr(plain_python, name), listed, arguments[1])
+        if name == "at" and getattr(function, "__self__", None) is np.add:
+            return self.written_out(numpy_plain.add_at, *arguments)
+        if function is np.ndindex and all(isinstance(a, Const) for a in arguments):
+            return Const(list(np.ndindex(*[a.value for a in arguments])))  # type: ignore[attr-defined]
+        if getattr(function, "__module__", "") == "_operator" and name in OPERATIONS_BY_NAME:
+            return self.operation_by_name(name, arguments)
+        return None
 
     def for_every_text(
         self, function: Callable[..., object], arguments: list[Value], named: dict[str, Value]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import keyword
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -68,6 +68,8 @@ class Decisions:
     """Calls that return on some ways through a branch, with more to do behind it."""
     shares: set[Any] = field(default_factory=set)
     """Pairs of places of the state that are one thing in the original when a function begins."""
+    shared_at: dict[Any, int] = field(default_factory=dict)
+    """In which line they were made one."""
     places: dict[str, bool] = field(default_factory=dict)
     """Attributes that keep the place of an item of a list, and whether they may be None."""
     dicts: dict[Any, dict[Any, Any]] = field(default_factory=dict)
@@ -409,10 +411,10 @@ class Code:
             raise Restart
 
 
-def _in_order(members: set[Any] | frozenset[Any]) -> list[Any]:
+def _in_order(members: Collection[object]) -> list[object]:
     """A set as it is kept."""
     try:
-        return sorted(members)
+        return sorted(members)  # type: ignore[type-var]
     except TypeError:
         raise Cannot("is a set of things that have no order", "Use a list.") from None
 

@@ -113,7 +113,7 @@ class Displays(Truths):
             made[name.value] = value
         return self.local_dict(made)
 
-    def local_map(self, missing: Any = None) -> Lst:
+    def local_map(self, missing: object = None) -> Lst:
         """A dict that begins without keys, and whose keys vary."""
         item, cap = self.decisions.layouts.get(("items", self.site)), self.decisions.list_cap()
         layout = ListL(item, cap, is_map=True, missing=missing)

@@ -123,7 +123,8 @@ class Expressions(Classes):
             for part in parts:
                 try:
                     piece = self.value(part)
-                    if not isinstance(piece, Const | Fam):
+                    options = piece.options if isinstance(piece, Fam) else [getattr(piece, "value", None)]
+                    if not all(isinstance(x, str | int) and not isinstance(x, enum.Enum) for x in options):
                         return Opaque(TEXT)
                     made = self.binary(ast.Add(), made, self.make_str([piece], {}))
                 except Cannot:

@@ -21,11 +21,8 @@ from shoal.port.frames import (
     as_load,
     as_walk,
     assigns,
-    changes_something,
     definition_of,
-    depends_on_order,
     loaded_names,
-    nodes_of_turns,
     own_nodes,
     read_outside,
     returns_in_loop,
@@ -36,6 +33,7 @@ from shoal.port.layouts import ConstL, ObjL, OpaqueL, is_stored
 from shoal.port.refusal import Cannot, Refused, Restart
 from shoal.port.sharing import STALE
 from shoal.port.statements import MOST_UNROLLED, UNROLL, Statements
+from shoal.port.trees import changes_something, depends_on_order, nodes_of_turns
 from shoal.port.values import (
     Bound,
     Const,

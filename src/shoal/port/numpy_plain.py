@@ -143,12 +143,12 @@ def split(a: Array, sections: int) -> list[Array]:
 
 def linspace(start: float, stop: float, num: int = 50) -> Array:
     """From one number to another."""
-    made = np.arange(num) * ((stop - start) / (num - 1)) + start
+    made = np.arange(num, dtype=np.float64) * ((stop - start) / (num - 1)) + start
     made[num - 1] = stop
     return made
 
 
-def nan_to_num(a: Array) -> Any:
+def nan_to_num(a: Array) -> NDArray[np.floating]:
     """Zeros for what is not a number, the largest number for what has no end."""
     most = np.finfo(a.dtype).max
     return np.where(np.isnan(a), 0.0, np.clip(a, -most, most))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.port.arrays import Shape
 from shoal.port.frames import as_walk
 from shoal.port.numpy_elements import NumpyElements
 from shoal.port.refusal import Cannot
@@ -88,7 +89,7 @@ class NumpyReductions(NumpyElements):
         finally:
             self.in_rows = True
 
-    def reduce_rows(self, value: Value, rest: tuple[Any, ...], which: int, one: Callable[[Value], Num]) -> Value:
+    def reduce_rows(self, value: Value, rest: Shape, which: int, one: Callable[[Value], Num]) -> Value:
         """As `reduce_along`, where the number of rows varies."""
         whole: Value = Const(slice(None))
 
@@ -252,8 +253,9 @@ class NumpyReductions(NumpyElements):
     def np_norm(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         order = named.get("ord", arguments[1] if len(arguments) > 1 else Const(None))
         value = self.array(arguments[0])
-        if isinstance(order, Const) and order.value == 1:
-            return self.sum(self.np_abs([value], {}))
+        if isinstance(order, Const) and order.value == 1 and "axis" not in named and len(self.shape(value)) == 1:
+            parts = self.np_abs([value], {})
+            return self.sum(self.elementwise(lambda a: self.cast(a, FLOAT) if not a.kind.is_float else a, [parts]))
         if named.keys() - {"ord", "axis"} or not (isinstance(order, Const) and order.value in (None, 2)):
             raise Cannot("takes a norm of another order", "Write it out with np.sqrt and sums.")
         if not self.kind(value).is_float:

@@ -151,57 +151,77 @@ def most_common(counts: dict[T, int], n: int | None = None) -> list[tuple[T, int
     return ordered if n is None else ordered[:n]
 
 
-def heappush(heap: list[T], item: T) -> None:
-    """As in heapq: the new item rises past larger ones."""
+def heappush(heap: list[T], objects: bool, item: T) -> None:
+    """As in heapq: the new item rises past larger ones; `objects` change places, which keeps who knows them right."""
     heap.append(item)
-    _rise(heap, 0, len(heap) - 1)
+    _rise(heap, 0, len(heap) - 1, objects)
 
 
-def heappop(heap: list[T]) -> T:
+def heappop(heap: list[T], objects: bool) -> T:
     """As in heapq: the last item sinks to the bottom in place of the first, and rises from there."""
-    if len(heap) > 1:
-        last = heap.pop()
-        return heapreplace(heap, last)
-    return heap.pop()
+    last = heap.pop()
+    if len(heap) > 0:
+        return heapreplace(heap, objects, last)
+    return last
 
 
-def heapify(heap: list[T]) -> None:
+def heapify(heap: list[T], objects: bool) -> None:
     """As in heapq: items sink, from the last that has any below it."""
     for k in range(len(heap) // 2):
-        _sink(heap, len(heap) // 2 - 1 - k)
+        _sink(heap, len(heap) // 2 - 1 - k, objects)
 
 
-def heapreplace(heap: list[T], item: T) -> T:
+def heapreplace(heap: list[T], objects: bool, item: T) -> T:
     """As in heapq."""
-    first = heap.pop(0)
-    heap.insert(0, item)
-    _sink(heap, 0)
+    if objects:
+        first = heap.pop(0)
+        heap.insert(0, item)
+    else:
+        first = heap[0]
+        heap[0] = item
+    _sink(heap, 0, objects)
     return first
 
 
-def heappushpop(heap: list[T], item: T) -> T:
+def heappushpop(heap: list[T], objects: bool, item: T) -> T:
     """As in heapq."""
     if len(heap) > 0 and heap[0] < item:  # type: ignore[operator]
-        return heapreplace(heap, item)
+        return heapreplace(heap, objects, item)
     return item
 
 
-def _rise(heap: list[T], top: int, place: int) -> None:
+def _rise(heap: list[T], top: int, place: int, objects: bool) -> None:
+    if objects:
+        while place > top:
+            above = (place - 1) // 2
+            if not heap[place] < heap[above]:  # type: ignore[operator]
+                break
+            heap[place], heap[above] = heap[above], heap[place]
+            place = above
+        return
+    item = heap[place]
     while place > top:
         above = (place - 1) // 2
-        if not heap[place] < heap[above]:  # type: ignore[operator]
+        if not item < heap[above]:  # type: ignore[operator]
             break
-        heap[place], heap[above] = heap[above], heap[place]
+        heap[place] = heap[above]
         place = above
+    heap[place] = item
 
 
-def _sink(heap: list[T], place: int) -> None:
+def _sink(heap: list[T], place: int, objects: bool) -> None:
     top = place
+    item = place if objects else heap[place]
     below = 2 * place + 1
     while below < len(heap):
         if below + 1 < len(heap) and not heap[below] < heap[below + 1]:  # type: ignore[operator]
             below = below + 1
-        heap[place], heap[below] = heap[below], heap[place]
+        if objects:
+            heap[place], heap[below] = heap[below], heap[place]
+        else:
+            heap[place] = heap[below]
         place = below
         below = 2 * place + 1
-    _rise(heap, top, place)
+    if not objects:
+        heap[place] = item  # type: ignore[assignment]
+    _rise(heap, top, place, objects)

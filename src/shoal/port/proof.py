@@ -222,12 +222,12 @@ class _Replay:
                 values = final[key] if final is not None and key in final and self._ended(info, lane) else info.get(key)
                 if values is not None:
                     leaf = np.asarray(values[lane])
-                    own = np.asarray(own_info[key]).astype(leaf.dtype)
+                    own = _stored(np.asarray(own_info[key]), leaf.dtype)
                     self._equal(lane, f"info[{key!r}]", leaf, own, noise)
         state, own_state = self._batch.lane_state, self._state_of(self._bases[lane])
         for name, value in own_state.items():
             column = np.asarray(state[name][lane])
-            theirs = np.asarray(value).astype(column.dtype)
+            theirs = _stored(np.asarray(value), column.dtype)
             ours = _within(self._guards.get(name, []), column, theirs, own_state)
             self._equal(lane, self._told(name), ours, theirs, noise)
 
@@ -329,6 +329,12 @@ def _within(guards: list[str], column: np.ndarray, theirs: np.ndarray, state: Ex
 
 def _as_deep(mask: np.ndarray, ndim: int) -> np.ndarray:
     return mask.reshape(mask.shape + (1,) * (ndim - mask.ndim))
+
+
+def _stored(own: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """A value of the original as a column holds it; itself if the column cannot."""
+    stored = own.astype(dtype)
+    return stored if np.array_equal(stored, own, equal_nan=dtype.kind == own.dtype.kind == "f") else own
 
 
 def _as_tree(obs: Any, space: gym.Space) -> Any:

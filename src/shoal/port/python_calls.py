@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import builtins
+import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -40,6 +42,7 @@ from shoal.port.values import (
     Value,
     as_float,
     as_whole,
+    is_number,
 )
 
 FOLDED = {"ord", "chr", "hash", "repr", "callable", "bin", "hex", "format", "type", "id"}
@@ -49,6 +52,8 @@ WRITTEN = {"repr", "bin", "hex", "format", "ascii"}
 """Builtins that make text, which is for people to read."""
 
 
+COMPENSATED = sys.version_info >= (3, 12)
+"""Whether Python keeps what is lost when it sums floats."""
 GOES_THROUGH = {"enumerate", "zip", "reversed", "sorted", "any", "all", "map", "filter"}
 """Builtins that look at every item of what they are given."""
 
@@ -321,6 +326,9 @@ class PythonCalls(OrderCalls):
             assert walk is not None
             with self.block():
                 kind = self.binary(ast.Add(), start, walk.item("0"))
+                items_kind = self.number(walk.item("0")).kind
+            if COMPENSATED and items_kind.weak and items_kind.is_float:
+                return self.compensated(start, walk)
             total, number = self.unique("total"), self.number(kind).kind
             self.emit(f"{total} = {'0.0' if number.is_float else '0'}")
             self.loop(
@@ -331,9 +339,40 @@ class PythonCalls(OrderCalls):
             )
             return Num(self.temporary(total), number)
         total_value: Value = start
+        numbers = [item for item in self.items(value) if isinstance(item, Const | Num)]
+        if COMPENSATED and len(numbers) == len(self.items(value)) > 2:
+            kinds = [self.number(item).kind for item in numbers if not isinstance(item, Const) or is_number(item.value)]
+            if len(kinds) == len(numbers) and all(k.weak for k in kinds) and any(k.is_float for k in kinds):
+                return self.compensated(start, numbers)
         for item in self.items(value):
             total_value = self.binary(ast.Add(), total_value, item)
         return self.hold(total_value)
+
+    def compensated(self, start: Value, items: Walk | Sequence[Value]) -> Value:
+        """The sum of Python's own floats as it is taken since 3.12: what is lost is kept beside (Neumaier 1974)."""
+        total, lost = self.unique("total"), self.unique("lost")
+        self.emit(f"{total} = {as_float(self.number(start))}")
+        self.emit(f"{lost} = 0.0")
+
+        def add(item: Value) -> None:
+            number = self.number(item)
+            if not number.kind.is_float:
+                self.emit(f"{total} = {total} + {as_float(number)}")
+                return
+            x = self.hold(number).expr
+            new = self.temporary(f"{total} + {x}")
+            larger, smaller = f"({total} - {new}) + {x}", f"({x} - {new}) + {total}"
+            self.emit(f"{lost} = {lost} + (({larger}) if abs({total}) >= abs({x}) else ({smaller}))")
+            self.emit(f"{total} = {new}")
+
+        if isinstance(items, Walk):
+            self.loop((Dyn(self.temporary(items.count), items.cap),), lambda at: add(items.item(at[0])))
+        else:
+            for item in items:
+                add(item)
+        return Num(
+            self.temporary(f"{total} + {lost} if {lost} != 0.0 and math.isfinite({lost}) else {total}"), PY_FLOAT
+        )
 
     def builtin_any(self, arguments: list[Value], named: dict[str, Value]) -> Value:
         return self.some(arguments[0], False)

@@ -148,10 +148,11 @@ class Sharing(KeptPlaces):
             attributes = {self.attribute_of(one) for one in pair}
             self.keep_places({name.removeprefix("self.") for name in attributes})
             names = " and ".join(sorted(attributes))
+            line = self.decisions.shared_at.get(pair, 0)
             raise Cannot(
-                f"changes what {names} have in common",
-                "Give each its own: x.copy() or list(x), or a new object, where one is set to the other. "
-                "Of an item of a list, keep the index.",
+                f"changes what {names} have in common{f' since line {line}' if line else ''}",
+                "Give each its own there: x.copy() or list(x), or a new object, where one is set to the other or put "
+                "into it. Of an item of a list, keep the index.",
             )
 
     def must_not_share(self, a: Value, b: Value) -> None:
@@ -222,6 +223,7 @@ class Sharing(KeptPlaces):
     def share(self, target: Homes, source: Homes) -> None:
         pair = (target, source)
         self.shares |= {pair}
+        self.decisions.shared_at.setdefault(pair, self.statement[1])
         if self.loops or any(frame.loops for frame in self.frames()):
             for places in self.changes:
                 self.refuse_shared(pair, places)

@@ -12,6 +12,7 @@ from shoal.port import numpy_plain, plain_python
 from shoal.port.folding import Folding
 from shoal.port.frames import Walk
 from shoal.port.refusal import Cannot, Refused
+from shoal.port.sharing import can_be_shared
 from shoal.port.values import Const, DictV, Dyn, Lst, Mem, Seq, Value
 
 OPERATIONS_BY_NAME: dict[str, type[ast.operator]] = {
@@ -109,7 +110,8 @@ class StandardCalls(Folding):
             self.make_list_bounded(owner)
         if not isinstance(owner, Lst) or owner.is_set:
             raise Cannot(f"calls heapq.{name} of {self.name_of(owner)}", "Keep the heap in a list.")
-        return self.written_out(getattr(plain_python, name), owner, *arguments[1:])
+        changeable = owner.layout is not None and can_be_shared(owner.layout)
+        return self.written_out(getattr(plain_python, name), owner, Const(changeable), *arguments[1:])
 
     def operation_by_name(self, name: str, arguments: list[Value]) -> Value:
         return self.binary(OPERATIONS_BY_NAME[name](), *arguments)

@@ -19,11 +19,8 @@ from shoal.port.frames import (
     Loop,
     always_leaves,
     can_change,
-    for_each_class,
     loaded_names,
-    looks_up,
     match_as_if,
-    names_there,
     not_one_list,
     returns_in_loop,
     same_value,
@@ -33,6 +30,7 @@ from shoal.port.joining import join, layout_of, reference_of
 from shoal.port.layouts import Layout, OpaqueL, is_stored
 from shoal.port.refusal import UNSETTLED, Cannot, Obstacle, Refused, Restart
 from shoal.port.sharing import Homes, Sharing
+from shoal.port.trees import for_each_class, looks_up, names_there
 from shoal.port.values import (
     PY_BOOL,
     Const,
