@@ -84,12 +84,12 @@ class Build:
         }
         return {f"_k_{name}": value for name, value in names.items()}
 
-    def _checked_fit(self) -> Callable[[Any, Any], Any]:
+    def _checked_fit(self) -> Callable:
         stored = self.stored
         if stored is None:
             return checks.fit
 
-        def fit(old: Any, new: Any) -> Any:
+        def fit(old: np.generic, new: float) -> object:
             if isinstance(new, float):
                 stored(new)
             return checks.fit(old, new)
