@@ -221,7 +221,10 @@ BEFORE_COMPILING = {
     "np.zeros": ({"step": "a = np.zeros(3)\ns.x = a[0]"}, ["Toy.step", "np.zeros", "scratch"]),
     "np.zeros in a late branch": ({"step": "if s.t > 9999:\n    s.x = np.zeros(3)[0]"}, ["Toy.step", "np.zeros"]),
     "np.clip of less": ({"step": "s.x = np.clip(s.x, 0.0)"}, ["Toy.step", "min(max(x, low), high)"]),
-    "np.clip of an array": ({"step": "s.x = np.clip(s.speed, 0.0, 1.0)"}, ["Toy.step", "an array where a number belongs"]),
+    "np.clip of an array": (
+        {"step": "s.x = np.clip(s.speed, 0.0, 1.0)"},
+        ["Toy.step", "an array where a number belongs"],
+    ),
     "np.heaviside": (
         {"step": "if s.t > 9999:\n    s.x = np.heaviside(s.x, 0.5)"},
         ["Toy.step", "np.heaviside", "0.0 if x < 0.0 else (1.0 if x > 0.0 else h)"],

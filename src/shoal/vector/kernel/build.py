@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba.core import types
+from numba.core import cgutils, types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic, overload
 from numba.np.arrayobj import make_array
@@ -84,12 +84,12 @@ class Build:
         }
         return {f"_k_{name}": value for name, value in names.items()}
 
-    def _checked_fit(self) -> Callable[[Any, Any], Any]:
+    def _checked_fit(self) -> Callable:
         stored = self.stored
         if stored is None:
             return checks.fit
 
-        def fit(old: Any, new: Any) -> Any:
+        def fit(old: np.generic, new: float) -> object:
             if isinstance(new, float):
                 stored(new)
             return checks.fit(old, new)
@@ -195,12 +195,39 @@ def _fill_compiled(target, value):
         return _copy_numbers
     if isinstance(value, types.Array):
         is_other = target.dtype != value.dtype  # then they are not parts of one array
+        if is_other and target.layout == value.layout == "C" and _same_bits(target.dtype, value.dtype):
+            return _copy_bytes
         if target.ndim == 1:
             return _copy_numbers if is_other else _copy_row
         return _copy_rows if "A" in (target.layout, value.layout) else _copy_whole
     if isinstance(value, types.Number | types.Boolean):
         return _fill_row if target.layout == "C" else _fill_part
     return None
+
+
+def _same_bits(target, value):
+    """Whether a number of the one type is stored as the same bits in the other; of bools only what is true is known."""
+    is_whole = isinstance(target, types.Integer) and isinstance(value, types.Integer | types.Boolean)
+    return is_whole and target.bitwidth == value.bitwidth
+
+
+@intrinsic
+def _move(typing_context, target, value):
+    """Copy all bytes of an array to another of as many, which it does not overlap."""
+
+    def codegen(context, builder, signature, arguments):
+        one, other = (make_array(k)(context, builder, a) for k, a in zip(signature.args, arguments, strict=True))
+        size = builder.mul(one.nitems, one.itemsize)
+        cgutils.raw_memcpy(builder, one.data, other.data, size, context.get_constant(types.intp, 1))
+        return context.get_dummy_value()
+
+    return types.void(target, value), codegen
+
+
+def _copy_bytes(target, value):
+    if target.shape != value.shape:
+        raise KernelFault("index")
+    _move(target, value)  # type: ignore[call-arg]
 
 
 def _copy_numbers(target, value):

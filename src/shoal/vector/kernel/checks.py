@@ -170,7 +170,7 @@ def count(n: Any) -> Any:
     return n
 
 
-def bounds(low: Any, high: Any) -> tuple[Any, Any]:
+def bounds(low: float, high: float) -> tuple[float, float]:
     """Both arguments of `rng.integers`."""
     if isinstance(low, float) or isinstance(high, float):
         raise KernelFault(f"rng.integers({show(low)}, {show(high)}): both must be whole numbers; write int(...)")

@@ -6,7 +6,7 @@ import ast
 import inspect
 import textwrap
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -238,7 +238,7 @@ def called(node: ast.Call, names: dict[str, Any]) -> Callable | None:
 class _Clipped(ast.NodeTransformer):
     """`np.clip(x, low, high)` as what it is of single numbers."""
 
-    def __init__(self, names: dict[str, Any]) -> None:
+    def __init__(self, names: Mapping[str, object]) -> None:
         self._names = names
 
     def visit_Call(self, node: ast.Call) -> ast.AST:

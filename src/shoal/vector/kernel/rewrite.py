@@ -17,10 +17,12 @@ indices, or by loops over whole axes, outside of any `if`.
 from __future__ import annotations
 
 import ast
+import collections
 import itertools
 import math
 from typing import Any
 
+from shoal.vector.kernel.copies import whole_copy
 from shoal.vector.kernel.expressions import Expressions
 from shoal.vector.kernel.faults import ENDLESS
 from shoal.vector.kernel.kinds import Cells, Fields, Kind, Parts, Scope
@@ -177,6 +179,9 @@ class Rewriter(Expressions):
     # ------------------------------------------------------------------ statements
 
     def visit_For(self, node: ast.For) -> Any:
+        copied_at_once = whole_copy(node, self._scope) if self._is_plain else None
+        if copied_at_once is not None:
+            return [part for each in copied_at_once for part in as_list(self.visit(each))]
         counts = self._scope.calls_builtin(node.iter, "range")
         may_last = counts and not self._is_short(node.iter)
         self.generic_visit(node)
@@ -247,10 +252,23 @@ def clearing(definition: ast.FunctionDef, scope: Scope) -> list[ast.stmt]:
     written.note(definition.body, {})
     statements: list[ast.stmt] = []
     for path, cells in _leaves(ast.Name(name, ast.Load()), scope.names.get(name)):
-        full = math.prod(cells.shape) if cells is not None else 1
-        if len(written.entries.get(ast.unparse(path), ())) < full:
-            statements.append(_clear(path, cells))
+        entries = written.entries.get(ast.unparse(path), set())
+        statements += [_clear(part, cells) for part in _unwritten(path, cells, entries)]
     return [ast.copy_location(statement, definition.body[0]) for statement in statements]
+
+
+def _unwritten(path: ast.expr, cells: Cells | None, entries: set[tuple[int, ...]]) -> list[ast.expr]:
+    """`path`, or slices of its first axis, without the rows that are written in full."""
+    if cells is None:
+        return [] if entries else [path]
+    count = collections.Counter(entry[0] for entry in entries)
+    open_rows = [row for row in range(cells.shape[0]) if count[row] < math.prod(cells.shape[1:])]
+    if not open_rows:
+        return []
+    first, last = open_rows[0], open_rows[-1] + 1
+    if len(cells.shape) == 1 or last - first == cells.shape[0]:  # single numbers are not worth a slice
+        return [path]
+    return [ast.Subscript(path, ast.Slice(ast.Constant(first), ast.Constant(last)), ast.Load())]
 
 
 def _leaves(path: ast.expr, kind: Kind) -> list[tuple[ast.expr, Cells | None]]:
@@ -312,27 +330,26 @@ class _Written:
         if not isinstance(cells, Cells):
             return
         indices = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
-        if len(indices) != len(cells.shape):
-            if isinstance(target.slice, ast.Slice) and not (
-                target.slice.lower or target.slice.upper or target.slice.step
-            ):
-                self._add(target, [range(n) for n in cells.shape])
+        if len(indices) > len(cells.shape):
             return
+        indices = [*indices, *[ast.Slice() for _ in cells.shape[len(indices) :]]]
         names = [index.id for index in indices if isinstance(index, ast.Name)]
         if len(set(names)) < len(names):  # out[k, k] is not the whole square
             return
         axes = [self._values(index, loops, n) for index, n in zip(indices, cells.shape, strict=True)]
-        if isinstance(target.slice, ast.Slice) and not (target.slice.lower or target.slice.upper or target.slice.step):
-            axes = [range(cells.shape[0])]
         if all(axis is not None for axis in axes):
-            self._add(target, [axis for axis in axes if axis is not None])
+            sizes = zip(axes, cells.shape, strict=True)
+            self._add(target, [{k % n for k in axis if -n <= k < n} for axis, n in sizes if axis is not None])
 
-    def _add(self, target: ast.Subscript, axes: list[range]) -> None:
+    def _add(self, target: ast.Subscript, axes: list[set[int]]) -> None:
         if math.prod(map(len, axes)) <= 100_000:
             self.entries.setdefault(ast.unparse(target.value), set()).update(itertools.product(*axes))
 
     def _values(self, index: ast.expr, loops: dict[str, range], size: int) -> range | None:
         """All values that this index takes: a constant, or a loop's variable that stands alone."""
+        if isinstance(index, ast.Slice):
+            is_whole = not (index.lower or index.upper or index.step)
+            return range(size) if is_whole else None
         if isinstance(index, ast.Name) and index.id in loops:
             return loops[index.id]
         place = self._scope.interval(index)
