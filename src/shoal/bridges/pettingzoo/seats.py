@@ -100,7 +100,8 @@ class SeatLane(gym.Env):
         for seat, name in enumerate(self.names):
             if name in seen:
                 obs = seen[name]["observation"] if isinstance(seen[name], dict) else seen[name]
-                rows[(seat, *(slice(n) for n in np.shape(obs)))] = obs
+                own: tuple[int | slice, ...] = (seat, *map(slice, np.shape(obs)))
+                rows[own] = obs
         return rows
 
     def _info(self, rewards: dict[str, float], seen: dict[str, Any], told: dict[str, Any]) -> Info:
