@@ -4,15 +4,27 @@ import json
 
 import pytest
 
+from shoal.bench.strangers.ours import settings_of
 from shoal.bench.strangers.suite import StrangersArgs, run
 from shoal.bench.strangers.tasks import TASKS
 from shoal.bench.strangers.workers import apart, together
 from shoal.errors import ConfigError, UnknownName
+from shoal.training.settings import resolve_config
 
 
 def test_minibatches_divide_what_is_collected():
     for task in TASKS.values():
         assert task.algo == "sac" or task.num_envs * task.num_steps % task.minibatch == 0
+
+
+@pytest.mark.parametrize(
+    ("env", "preset"), [("LunarLander-v3", "zoo-lunarlander"), ("BipedalWalker-v3", "zoo-bipedalwalker")]
+)
+def test_what_is_compared_is_what_a_user_gets_by_the_name_of_a_preset(env, preset):
+    config = resolve_config(env, {}, preset=preset)
+    task = TASKS[f"{env} ppo"]
+    assert (config.num_envs, config.total_steps) == (task.num_envs, task.total_steps)
+    assert config.algo == settings_of(task)
 
 
 @pytest.mark.parametrize("name", ["Hopper-v5 ppo", pytest.param("Hopper-v5 sac", marks=pytest.mark.slow)])
