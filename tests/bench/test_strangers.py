@@ -7,7 +7,7 @@ import pytest
 from shoal.bench.strangers.ours import settings_of
 from shoal.bench.strangers.suite import StrangersArgs, run
 from shoal.bench.strangers.tasks import TASKS
-from shoal.bench.strangers.workers import apart, together
+from shoal.bench.strangers.workers import apart, lockstep_limit, together
 from shoal.errors import ConfigError, UnknownName
 from shoal.training.settings import resolve_config
 
@@ -42,6 +42,10 @@ def test_both_train_the_same_steps_in_turns_and_are_evaluated(name, tmp_path, ca
     monkeypatch.setattr("shoal.bench.strangers.suite.try_seed", lambda *_: pytest.fail("trained again"))
     assert run(args) == 0  # the file has it already
     assert json.loads(out.read_text())["outcomes"] == document["outcomes"]
+
+
+def test_who_waits_after_every_step_makes_less():
+    assert 0.5 <= lockstep_limit(4, 20) < 1
 
 
 def test_processes_apart_step_all_lanes():
