@@ -11,7 +11,7 @@ from shoal.bench.atari import CONTENDERS, AtariArgs
 from shoal.bench.atari import run as run_atari
 from shoal.bench.minatar import MinAtarArgs
 from shoal.bench.minatar import run as run_minatar
-from shoal.bench.trainers import Work, shoal_loop, torch_ppo
+from shoal.bench.trainers import Work, convolutions, shoal_loop, torch_ppo
 from shoal.errors import ConfigError
 
 
@@ -36,6 +36,10 @@ def test_shoal_goes_on_where_it_was():
     trainer.iterate(2)
     trainer.iterate(6)
     assert trainer.recent_return() > 0
+
+
+def test_bare_convolutions_are_those_of_the_standard_network():
+    convolutions.start(Work(2, 2, epochs=1, minibatches=1, world="minatar-breakout")).iterate(1)
 
 
 class Fake:

@@ -17,8 +17,10 @@ from shoal.bench.trainers import Contender, Work
 from shoal.errors import ConfigError
 from shoal.training.lab import Verb
 
+LIMIT = "bare convolutions"
 CONTENDERS = (
     Contender("shoal", "shoal_loop", "ale_py"),
+    Contender(LIMIT, "convolutions", "ale_py"),
     Contender("cleanrl style, ale", "torch_ppo:ale", "ale_py"),
     Contender("cleanrl style, envpool", "torch_ppo:envpool", "envpool"),
     Contender("sb3", "sb3_agents:images", "stable_baselines3"),
@@ -59,7 +61,8 @@ def run(args: AtariArgs) -> int:
         work = replace(WORK, world=f"ALE/{game}-v5", seed=args.seed)
         result.rows.extend(measure_learning("atari", work, CONTENDERS, args.rounds, say))
         if args.frames:
-            curve += curves(work, CONTENDERS, args.frames // FRAMES, say)
+            learners = [contender for contender in CONTENDERS if contender.name != LIMIT]
+            curve += curves(work, learners, args.frames // FRAMES, say)
         write_result(result, args.out, curves=curve)
     print_result(result, console)
     return 0
