@@ -12,7 +12,7 @@ from shoal.bench.atari import run as run_atari
 from shoal.bench.minatar import MinAtarArgs
 from shoal.bench.minatar import run as run_minatar
 from shoal.bench.trainers import Work, convolutions, shoal_loop, torch_ppo
-from shoal.errors import ConfigError
+from shoal.errors import ConfigError, UnknownName
 
 
 @pytest.mark.parametrize(
@@ -78,3 +78,5 @@ def test_rows_and_curves(module, tmp_path, monkeypatch, capsys):
 def test_bad_input_is_one_sentence():
     with pytest.raises(ConfigError, match="--rounds must be at least 1"):
         AtariArgs(rounds=0)
+    with pytest.raises(UnknownName, match="sb3"):
+        AtariArgs(only=("sb4",))

@@ -14,7 +14,7 @@ from shoal.bench.report import make_console, print_result, write_result
 from shoal.bench.rounds import Result
 from shoal.bench.train import notes_on_absent
 from shoal.bench.trainers import Contender, Work
-from shoal.errors import ConfigError
+from shoal.errors import ConfigError, unknown_name
 from shoal.training.lab import Verb
 
 LIMIT = "bare convolutions"
@@ -37,6 +37,8 @@ class AtariArgs:
     """As ALE calls them."""
     rounds: int = 5
     """Interleaved rounds, of which the median is reported."""
+    only: tuple[str, ...] = ()
+    """Measure Shoal and these only, e.g. "sb3" "bare convolutions"."""
     frames: int = 0
     """Also train everyone for so many frames, four for a step, and show how the return grows."""
     seed: int = 0
@@ -47,6 +49,9 @@ class AtariArgs:
     def __post_init__(self) -> None:
         if self.rounds < 1 or self.frames < 0:
             raise ConfigError("--rounds must be at least 1, --frames not below 0.")
+        for name in self.only:
+            if name not in (names := [each.name for each in CONTENDERS]):
+                raise unknown_name("contender", name, names, "`shoal bench atari --help`")
 
 
 def run(args: AtariArgs) -> int:
@@ -56,12 +61,13 @@ def run(args: AtariArgs) -> int:
     def say(text: str) -> None:
         console.print(text, markup=False, highlight=False)
 
-    result, curve = Result([], notes_on_absent(CONTENDERS), {}), list[dict[str, object]]()
+    chosen = [each for each in CONTENDERS if not args.only or each.name in ("shoal", *args.only)]
+    result, curve = Result([], notes_on_absent(chosen), {}), list[dict[str, object]]()
     for game in args.games:
         work = replace(WORK, world=f"ALE/{game}-v5", seed=args.seed)
-        result.rows.extend(measure_learning("atari", work, CONTENDERS, args.rounds, say))
+        result.rows.extend(measure_learning("atari", work, chosen, args.rounds, say))
         if args.frames:
-            learners = [contender for contender in CONTENDERS if contender.name != LIMIT]
+            learners = [contender for contender in chosen if contender.name != LIMIT]
             curve += curves(work, learners, args.frames // FRAMES, say)
         write_result(result, args.out, curves=curve)
     print_result(result, console)
