@@ -123,7 +123,7 @@ def as_world(env: object) -> World:
         if env.partition("/")[0] in _ELSEWHERE:
             return World(env, "", env, NativeOptions, partial(_make_elsewhere, env), source=env)
         if ":" not in env:
-            return replace(_door_for(_known_id(env), env), path=full_id(env))
+            return replace(_door_for(_known_id(env), env), path=full_id(env), lab="shoal.training.published:LAB")
         target = env if re.search(r":[\w./-]+-v\d+$", env) else load(env)  # Gymnasium's own module:Id-v0, or an object
         return replace(target, path=env) if isinstance(target, World) else _door_for(target, env)
     name = name_of(env)

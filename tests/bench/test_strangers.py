@@ -4,15 +4,27 @@ import json
 
 import pytest
 
+from shoal.bench.strangers.ours import settings_of
 from shoal.bench.strangers.suite import StrangersArgs, run
 from shoal.bench.strangers.tasks import TASKS
-from shoal.bench.strangers.workers import apart, together
+from shoal.bench.strangers.workers import apart, lockstep_limit, together
 from shoal.errors import ConfigError, UnknownName
+from shoal.training.settings import resolve_config
 
 
 def test_minibatches_divide_what_is_collected():
     for task in TASKS.values():
         assert task.algo == "sac" or task.num_envs * task.num_steps % task.minibatch == 0
+
+
+@pytest.mark.parametrize(
+    ("env", "preset"), [("LunarLander-v3", "zoo-lunarlander"), ("BipedalWalker-v3", "zoo-bipedalwalker")]
+)
+def test_what_is_compared_is_what_a_user_gets_by_the_name_of_a_preset(env, preset):
+    config = resolve_config(env, {}, preset=preset)
+    task = TASKS[f"{env} ppo"]
+    assert (config.num_envs, config.total_steps) == (task.num_envs, task.total_steps)
+    assert config.algo == settings_of(task)
 
 
 @pytest.mark.parametrize("name", ["Hopper-v5 ppo", pytest.param("Hopper-v5 sac", marks=pytest.mark.slow)])
@@ -30,6 +42,10 @@ def test_both_train_the_same_steps_in_turns_and_are_evaluated(name, tmp_path, ca
     monkeypatch.setattr("shoal.bench.strangers.suite.try_seed", lambda *_: pytest.fail("trained again"))
     assert run(args) == 0  # the file has it already
     assert json.loads(out.read_text())["outcomes"] == document["outcomes"]
+
+
+def test_who_waits_after_every_step_makes_less():
+    assert 0.5 <= lockstep_limit(4, 20) < 1
 
 
 def test_processes_apart_step_all_lanes():

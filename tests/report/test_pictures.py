@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import shoal
+from shoal.agents.images import image_of
 from shoal.cli import main
-from shoal.report.pictures import MAX_SIDE, Sketchbook, data_url
+from shoal.report.pictures import MAX_SIDE, Sketchbook, as_picture, data_url
 
 QUICK = {
     "backend": "serial",
@@ -105,3 +106,34 @@ def test_drawing_that_takes_long_ends(monkeypatch):
     batch.reset(seed=0)
     assert book(batch, None) == [None]
     batch.close()
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "expected"),
+    [
+        ((4, 12, 10), np.uint8, 40),
+        ((12, 10, 3), np.uint8, 20),
+        ((12, 10, 1), np.uint8, 10),
+        ((12, 10, 4), np.bool_, 63),
+    ],
+)
+def test_observations_that_are_images_are_shown_as_pictures(shape, dtype, expected):
+    space = gym.spaces.Box(0, 1 if dtype == np.bool_ else 255, shape, dtype)
+    image = image_of(space)
+    assert image is not None
+    axis = shape.index(min(shape))
+    pixels = np.moveaxis(np.broadcast_to(10 * np.arange(1, shape[axis] + 1), (12, 10, shape[axis])), -1, axis)
+    pixels = np.moveaxis(np.eye(4)[np.zeros((12, 10), int)], -1, axis) if dtype == np.bool_ else pixels
+    picture = as_picture(pixels.astype(dtype), image)
+    assert picture.shape == (12, 10, 3)
+    assert picture.dtype == np.uint8
+    assert picture[0, 0, 1] == expected
+
+
+def test_the_replay_of_lanes_that_nobody_draws_shows_what_the_agent_sees(tmp_path):
+    settings = {"num_envs": 2, "total_steps": 32, "eval_episodes": 2, "backend": "serial", "quiet": True}
+    settings["algo"] = {"num_steps": 8, "minibatches": 2, "epochs": 1}
+    run = shoal.train("tests.training.pictures:Dot", **settings, runs_dir=tmp_path).run
+    (path,) = (run / "replays").glob("*.json")
+    assert "data:image/" in path.read_text()
+    assert path.stat().st_size < 100_000

@@ -26,6 +26,29 @@ def test_every_promise_is_kept(env, options):
     assert findings == []
 
 
+class Drawing(Dot):
+    """Draws itself."""
+
+    metadata = {"render_modes": ["rgb_array"]}
+
+    def __init__(self, render_mode=None):
+        super().__init__()
+        self.render_mode = render_mode
+
+    def render(self):
+        return np.full((4, 6, 3), self.t, np.uint8)
+
+
+def test_what_draws_itself_does_so_with_something_around_it():
+    batch = shoal.make(Drawing, 2, backend="serial", frame_stack=2, env_kwargs={"render_mode": "rgb_array"})
+    batch.reset(seed=0)
+    batch.step([0, 1])
+    pictures = batch.render()
+    assert [picture.shape for picture in pictures] == [(4, 6, 3)] * 2
+    assert pictures[1].max() == 1
+    batch.close()
+
+
 class Colours(gym.Env):
     """Random pictures; the reward counts steps, and episodes end after seven or ten."""
 

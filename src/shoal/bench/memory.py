@@ -13,6 +13,7 @@ from pathlib import Path
 from shoal.bench.report import make_console, print_result, write_result
 from shoal.bench.rounds import CLOCKS, Result, Row, Samples, rows_of
 from shoal.errors import ConfigError
+from shoal.platform import keep_freed_memory
 from shoal.training.lab import Verb
 
 NUM_STEPS, SIZE = 128, 128
@@ -87,6 +88,7 @@ def run(args: MemoryArgs) -> int:
     import torch
 
     torch.set_num_threads(1)
+    keep_freed_memory()  # as every training does
     rows = [row for memory in CELLS for lanes in args.lanes for row in measure(memory, lanes, args.rounds)]
     result = Result(rows, [], {})
     print_result(result, make_console())

@@ -29,6 +29,7 @@ GAMES = {
 
 LEARNERS = (
     Learner("shoal", "shoal_loop", "torch"),
+    Learner("bare convolutions", "convolutions", "torch"),
     Learner("cleanrl style, gymnax", "torch_ppo:gymnax", "gymnax"),
 )
 LEARNING = Training(64, 128, epochs=4, minibatches=8, lr=1e-3)

@@ -8,7 +8,6 @@ suite is judged by, CPU seconds are what a busy machine disturbs less.
 from __future__ import annotations
 
 import importlib.util
-import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, closing
@@ -21,6 +20,7 @@ from shoal.bench.process import PATIENCE_S, ChildProcess
 from shoal.bench.report import make_console, print_result, write_result
 from shoal.bench.rounds import CLOCKS, Result, Row, Samples, rows_of
 from shoal.bench.trainers import CONTENDERS, Contender, Work
+from shoal.platform import num_cores
 from shoal.training.lab import Verb
 
 SIZES = ((64, 128), (1024, 32))  # lanes x steps per rollout
@@ -123,7 +123,7 @@ def shares_of(num_envs: int, answers: list[Answer]) -> Shares:
 
 def best_worker(contender: Contender, work: Work, say: Say) -> Worker | None:
     """The contender, warmed up, on the number of threads with which it is fastest; None, with a word, if it fails."""
-    counts = sorted({1, os.cpu_count() or 1}) if contender.counts_threads else [os.cpu_count() or 1]
+    counts = sorted({1, num_cores()}) if contender.counts_threads else [num_cores()]
     tried: list[tuple[float, Worker]] = []
     for threads in counts:
         worker = Worker(contender, work, threads)

@@ -55,7 +55,7 @@ def main(argv: list[str]) -> int:
 
 
 def _show(command: PlayCommand, env: Values) -> int:
-    from shoal.report.pictures import draws_itself
+    from shoal.report.pictures import draws_itself, show_observations
     from shoal.report.replay import play_page, record_replay
     from shoal.report.video import check_video_path, write_video
     from shoal.seeding import Seed, Stream
@@ -70,6 +70,8 @@ def _show(command: PlayCommand, env: Values) -> int:
         player.close()
         player = _open_drawing(command, env)
     with closing(player):
+        if command.video is None:
+            show_observations(player.batch)
         actor = player.act_in(player.batch)
         seed = Seed(command.seed, Stream.EVALUATION)
         replay = record_replay(player.batch, actor, seed, player.title, command.max_steps)

@@ -1,4 +1,5 @@
-"""Replays of environments that draw themselves (`render_mode="rgb_array"`): their own pictures, small and few.
+"""Replays of environments that draw themselves (`render_mode="rgb_array"`): their own pictures, small and few. And of
+lanes that nobody draws, but whose agents see images: these.
 
 A picture is kept for some steps only, about twelve a second of what is shown, and the player holds it until the next.
 """
@@ -10,19 +11,26 @@ import io
 import struct
 import time
 import zlib
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shoal.errors import ConfigError, LaneFault
 from shoal.options import Values
-from shoal.trees import Tree
+from shoal.trees import Tree, at_path
 from shoal.vector.batch import Batch
 from shoal.vector.rendering import Renderer
+from shoal.vector.spaces import leaf_spaces
+
+if TYPE_CHECKING:
+    from shoal.agents.images import Image
 
 LANES = 2
 """Lanes of a replay of pictures."""
 PER_SECOND, MAX_PICTURES, MAX_SIDE = 12, 250, 200
+_OBSERVED_FPS = 30.0
+Draw = Callable[[Batch, Tree], list[np.ndarray]]
 PATIENCE_S = 10.0  # that drawing may take in one replay; from then on the last pictures stay
 _SCRIPT = """{
   aspect: 1.2, smooth: false,
@@ -60,6 +68,30 @@ def show_pictures(batch: Batch) -> None:
     batch.metadata["renderer"] = Renderer("pictures", _SCRIPT, frames=book, begin=book.begin, fps=fps)
 
 
+def show_observations(batch: Batch) -> None:
+    """Have replays of lanes that nobody draws show what an agent sees of them, where that is an image."""
+    from shoal.agents.images import image_of  # loads torch, which a page without a run does not need
+
+    space = batch.single_observation_space
+    images = [(path, image) for path, part in leaf_spaces(space) if (image := image_of(part)) is not None]
+    if "renderer" in batch.metadata or not images:
+        return
+    path, image = images[0]
+    book = Sketchbook(_OBSERVED_FPS, lambda _, obs: [as_picture(row, image) for row in at_path(obs, path)])
+    batch.metadata["renderer"] = Renderer("pictures", _SCRIPT, frames=book, begin=book.begin, fps=_OBSERVED_FPS)
+
+
+def as_picture(pixels: np.ndarray, image: Image) -> np.ndarray:
+    """An observation as [H, W, 3] uint8: its colours, or the latest of stacked frames; planes of a board as shades."""
+    planes = np.transpose(pixels, image.order).reshape(-1, image.height, image.width)
+    grey = (255 * image.scale * (planes - np.float64(image.low))).clip(0, 255)
+    if len(grey) % 3 == 0 and image.order[-1] != pixels.ndim - 1:
+        return np.moveaxis(grey[-3:], 0, -1).astype(np.uint8)
+    if pixels.dtype != np.uint8:
+        grey = (grey * np.arange(1, len(grey) + 1)[:, None, None] / len(grey)).max(0, keepdims=True)
+    return np.repeat(grey[-1][..., None], 3, -1).astype(np.uint8)
+
+
 def render(batch: Batch) -> list[np.ndarray]:
     """One picture [H, W, 3] uint8 of every lane."""
     try:
@@ -84,7 +116,9 @@ def cannot_draw(error: Exception) -> ConfigError:
 class Sketchbook:
     """The `frames` of a renderer: pictures as data URLs, None for steps between them. One replay after the other."""
 
-    def __init__(self, fps: float) -> None:
+    def __init__(self, fps: float, draw: Draw | None = None) -> None:
+        """`draw(batch, obs)` makes a picture [H, W, 3] of every lane; without it, its environment does."""
+        self._draw: Draw = draw or (lambda batch, obs: render(batch))
         self._every = max(1, round(fps / PER_SECOND))
         self._calls, self._drawn, self._seconds = 0, 0, 0.0
 
@@ -94,7 +128,7 @@ class Sketchbook:
         if not due:
             return [None] * batch.num_envs
         began = time.perf_counter()
-        urls: list[str | None] = [data_url(picture) for picture in render(batch)]
+        urls: list[str | None] = [data_url(picture) for picture in self._draw(batch, obs)]
         self._drawn, self._seconds = self._drawn + 1, self._seconds + time.perf_counter() - began
         return urls
 
@@ -108,11 +142,11 @@ def data_url(picture: np.ndarray) -> str:
     stride = -(-max(picture.shape[:2]) // MAX_SIDE)
     small = np.ascontiguousarray(picture[::stride, ::stride].astype(np.uint8))
     try:
-        from PIL import Image
+        from PIL import Image as Pillow
     except ImportError:
         return _as_url("png", _png(small))
     file = io.BytesIO()
-    Image.fromarray(small).save(file, "WEBP", quality=60)
+    Pillow.fromarray(small).save(file, "WEBP", quality=60)
     return _as_url("webp", file.getvalue())
 
 

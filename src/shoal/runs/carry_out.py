@@ -15,7 +15,7 @@ from shoal.errors import ConfigError, ShoalError, naming
 from shoal.options import as_values
 from shoal.registry import UNNAMED, EnvironmentOptions
 from shoal.report.pictures import LANES as PICTURE_LANES
-from shoal.report.pictures import drawing_options, draws_itself, show_pictures
+from shoal.report.pictures import drawing_options, draws_itself, show_observations, show_pictures
 from shoal.report.replay import record_replay, save_replay
 from shoal.report.run_report import write_report
 from shoal.report.standstill import standstill
@@ -192,7 +192,9 @@ def _open_replay_lanes(world: World, config: TrainConfig, lanes: Batch, say: Cal
         except ConfigError as error:
             drawing.close()
             say(f"{error} Replays show observations instead.")
-    return make_batch(world, config, REPLAY_LANES, autoreset_mode="disabled")
+    plain = make_batch(world, config, REPLAY_LANES, autoreset_mode="disabled")
+    show_observations(plain)
+    return plain
 
 
 def _run_loop(loop: Loop, evaluator: Evaluator, run: Run, display: Display) -> str:

@@ -121,6 +121,10 @@ class WrappedBatch(Batch):
             "episode_r": self._episodes.returns, "episode_l": self._episodes.lengths,
         }  # fmt: skip
 
+    def render(self) -> tuple[np.ndarray, ...] | None:
+        """What the lanes inside draw."""
+        return self.inner.render()
+
     def close_extras(self, **kwargs: object) -> None:
         """Close the batch inside."""
         self.inner.close()

@@ -24,7 +24,7 @@ class Training:
 
     def __init__(self, task: dict[str, Any], seed: int) -> None:
         self.task, self.seed = Task(**task), seed
-        algo = _settings(self.task)
+        algo = settings_of(self.task)
         batch = make(self.task.env, self.task.num_envs, backend="serial")
         spaces = batch.single_observation_space, batch.single_action_space
         self.agent = find_algo(algo.name).agent_class()(*spaces, algo, seed=seed)
@@ -55,7 +55,8 @@ class Training:
         self._loop.batch.close()
 
 
-def _settings(task: Task) -> PPOConfig | SACConfig:
+def settings_of(task: Task) -> PPOConfig | SACConfig:
+    """The agent's settings that are equal to Stable-Baselines3's."""
     if task.algo == "sac":
         return SACConfig(num_steps=OFF_POLICY_STEPS, lr=task.lr, gamma=task.gamma, warmup=task.warmup)
     return PPOConfig(

@@ -17,7 +17,7 @@ from shoal.bench.report import make_console, print_result, write_result
 from shoal.bench.rounds import Result, Samples, rows_of, run_works
 from shoal.bench.strangers.tasks import TASKS, Task
 from shoal.bench.strangers.trials import CONTENDERS, TURNS, Kept, Trial, try_seed
-from shoal.bench.strangers.workers import work
+from shoal.bench.strangers.workers import lockstep_limit, work
 from shoal.errors import unknown_name
 from shoal.experiments.statistics import interval
 from shoal.training.lab import Verb
@@ -95,6 +95,8 @@ def run(args: StrangersArgs) -> int:
         )
         result.rows.extend(rows.rows)
         result.notes.extend(rows.notes)
+        limit = lockstep_limit()
+        console.print(f"two processes that wait for each other after every step make at most {limit:.2f} of two apart")
     print_result(result, console)
     write_result(result, args.out, outcomes=[asdict(each) for each in outcomes], trials=kept.as_json())
     return 0

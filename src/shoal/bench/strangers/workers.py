@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -63,6 +64,25 @@ class _Stepper:
 
     def close(self) -> None:
         self._batch.close()
+
+
+def lockstep_limit(num_envs: int = 64, steps: int = 400) -> float:
+    """What two processes can make at best of what they make apart, if they wait for each other after every step: some
+    steps begin new episodes and take longer, and both rarely have as many of these."""
+    halves = [_seconds_of_steps(num_envs // 2, steps, seed) for seed in range(2)]
+    return float(sum(half.sum() for half in halves) / 2 / np.maximum(*halves).sum())
+
+
+def _seconds_of_steps(num_envs: int, steps: int, seed: int) -> np.ndarray:
+    """Of the processor, [steps]."""
+    batch = make(ENV, num_envs, backend="serial")
+    batch.reset(seed=seed)
+    step, clocks = _Stepper(batch), [time.process_time()]
+    for _ in range(steps):
+        step(1)
+        clocks.append(time.process_time())
+    step.close()
+    return np.diff(clocks)
 
 
 def apart(num_envs: int) -> Run:

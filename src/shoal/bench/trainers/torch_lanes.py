@@ -13,15 +13,17 @@ from shoal.bench.minatar import GAMES
 from shoal.bench.trainers import Work
 
 ROOT_2 = 2**0.5
-Stepped = tuple[Any, Any, Any, Any, Any]
+Array = np.ndarray
+Info = dict[str, object]
+Stepped = tuple[Array, Array, Array, Array, Info]
 """Observations, rewards, terminated, truncated, info."""
 
 
 class Lanes(Protocol):
     """What a script needs of a vector environment that begins new episodes in the same step."""
 
-    def reset(self, *, seed: int) -> tuple[Any, Any]: ...
-    def step(self, actions: Any) -> Stepped: ...
+    def reset(self, *, seed: int) -> tuple[Array, Info]: ...
+    def step(self, actions: Array) -> Stepped: ...
 
 
 class Setting(NamedTuple):
@@ -99,14 +101,13 @@ def setting(work: Work, variant: str) -> Setting:
         lanes = GymnaxLanes(f"{GAMES[work.world.removeprefix('minatar-')]}-MinAtar", work.num_envs)
         return Setting(lanes, board(lanes.shape[-1], lanes.num_actions), lanes.shape)
     if variant:
-        envs = _envpool(work) if variant == "envpool" else _ale(work)
+        envs: Any = EnvPool(work) if variant == "envpool" else _ale(work)
         return Setting(envs, nature(int(envs.single_action_space.n)), (4, 84, 84))
-    return Setting(
-        gym.make_vec("CartPole-v1", work.num_envs, vectorization_mode="vector_entry_point"), Separate(4, 2), (4,)
-    )
+    cartpole: Any = gym.make_vec("CartPole-v1", work.num_envs, vectorization_mode="vector_entry_point")
+    return Setting(cartpole, Separate(4, 2), (4,))
 
 
-def _ale(work: Work) -> Any:
+def _ale(work: Work) -> gym.vector.VectorEnv:
     import ale_py
 
     gym.register_envs(ale_py)
@@ -114,23 +115,20 @@ def _ale(work: Work) -> Any:
     return gym.make_vec(work.world, work.num_envs, vectorization_mode="vector_entry_point", **same_step)
 
 
-def _envpool(work: Work) -> Any:
-    import envpool
+class EnvPool:
+    """EnvPool's game, which is given its seed when it is made."""
 
-    options: Any = {"env_type": "gymnasium", "num_envs": work.num_envs, "seed": work.seed, "reward_clip": True}
-    return _Seeded(envpool.make(work.world.removeprefix("ALE/"), **options))
+    def __init__(self, work: Work) -> None:
+        import envpool
 
+        options: Any = {"env_type": "gymnasium", "num_envs": work.num_envs, "seed": work.seed, "reward_clip": True}
+        self._pool = envpool.make(work.world.removeprefix("ALE/"), **options)
+        self.single_action_space = self._pool.action_space
 
-class _Seeded:
-    """EnvPool is given its seed when it is made."""
-
-    def __init__(self, pool: Any) -> None:
-        self._pool, self.single_action_space = pool, pool.action_space
-
-    def reset(self, *, seed: int) -> tuple[Any, Any]:
+    def reset(self, *, seed: int) -> tuple[Array, Info]:
         return self._pool.reset()
 
-    def step(self, actions: Any) -> Stepped:
+    def step(self, actions: Array) -> Stepped:
         return self._pool.step(actions)
 
 
@@ -149,14 +147,14 @@ class GymnaxLanes:
         self._begin = jax.jit(jax.vmap(lambda key: env.reset(key, params)))
         self._go = jax.jit(jax.vmap(lambda key, state, action: env.step(key, state, action, params)))
 
-    def reset(self, *, seed: int) -> tuple[Any, Any]:
+    def reset(self, *, seed: int) -> tuple[Array, Info]:
         obs, self._state = self._begin(self._keys(self._jax.random.key(seed)))
         return np.asarray(obs), {}
 
-    def step(self, actions: Any) -> Stepped:
+    def step(self, actions: Array) -> Stepped:
         obs, self._state, reward, terminated, truncated, _ = self._go(self._keys(self._key), self._state, actions)
         return np.asarray(obs), np.asarray(reward), np.asarray(terminated), np.asarray(truncated), {}
 
-    def _keys(self, key: Any) -> Any:
+    def _keys(self, key: object) -> object:
         self._key, drawn = self._jax.random.split(key)
         return self._jax.random.split(drawn, self._num_envs)
