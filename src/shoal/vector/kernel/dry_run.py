@@ -53,7 +53,6 @@ def dry_run(kernel: Kernel, lanes: np.ndarray) -> list[str]:
 class _Trial:
     def __init__(self, kernel: Kernel, lanes: np.ndarray) -> None:
         self._kernel = kernel
-        self._deadline = time.thread_time() + BUDGET_S
         self._nan = ""  # where the first one was stored
         build = Build(compiled=False, checked=True, turn=self._turn, stored=self._stored)
         self._functions = SourceSet(build, lambda function: function, kernel)
@@ -73,6 +72,7 @@ class _Trial:
         self._notes: dict[str, str] = {}
         self._note_misspelt()
         self._note_printed()
+        self._deadline = time.thread_time() + BUDGET_S  # looking a large kernel through is not playing it
 
     def play(self) -> list[str]:
         try:
@@ -277,8 +277,9 @@ class _Trial:
     def _note_printed(self) -> None:
         reach = Reach(self._kernel)
         for function in reach.functions():
+            scope = reach.scope(function)
             for node in ast.walk(reach.parse(function)[0]):
-                if reach.scope(function).calls_builtin(node, "print"):
+                if scope.calls_builtin(node, "print"):
                     self._notes["print"] = f"{where(function, node.lineno)} prints, which only `compiled=False` shows."  # type: ignore[attr-defined]
 
     def _note_written(self, s: Any) -> None:
