@@ -76,7 +76,7 @@ class PPOConfig:
     """How far the probability ratio may move before its gradient stops."""
     clip_final: float | None = None
     """Clip range at the end of the run, approached linearly; none keeps it constant."""
-    entropy: float = 0.03
+    entropy: float = 0.01
     """Weight of the entropy bonus."""
     entropy_final: float | None = None
     """Entropy weight at the end of the run, approached linearly; none keeps it constant."""

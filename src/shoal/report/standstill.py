@@ -25,7 +25,7 @@ SAME = 0.95
 """Share of them that must have the same return and length."""
 ROW_BYTES = 64
 EXPLORE = {
-    "ppo": "more exploration (--algo.entropy 0.1)",
+    "ppo": "more exploration (--algo.entropy 0.03)",
     "sac": "a longer warm-up of random actions (--algo.warmup)",
     "dddqn": "more exploration (--algo.explore)",
 }

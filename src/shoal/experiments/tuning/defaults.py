@@ -16,7 +16,7 @@ DEFAULTS: dict[str, tuple[str, ...]] = {
         "algo.epochs=3,5,10",
         "algo.gamma=0.9,0.95,0.98,0.99,0.995",
         "algo.gae_lambda=0.9,0.95,0.98",
-        "algo.entropy=0.0,0.003,0.01,0.03,0.1",
+        "algo.entropy=0.0,0.001,0.01,0.03",
         "algo.normalise_obs=true,false",
         "algo.normalise_reward=true,false",
     ),
