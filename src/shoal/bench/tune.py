@@ -8,6 +8,7 @@ folder, and what is there already is not trained again.
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from shoal.bench.report import make_console, titled_table, write_document
 from shoal.errors import ConfigError, ShoalError, unknown_name
 from shoal.experiments.folder import is_experiment
 from shoal.experiments.statistics import difference, interval, iqm
-from shoal.experiments.train import ExperimentResult, Keeping, train
+from shoal.experiments.train import Keeping, resume_experiment, train_seeds
 from shoal.experiments.tuning.driver import Tuner
 from shoal.experiments.tuning.folder import Search, open_search
 from shoal.experiments.tuning.tune import Budget, tune
@@ -141,15 +142,13 @@ def written(config: Values, folder: Path, name: str) -> Path:
 
 def worth(config: Values, folder: Path, name: str, args: TuneArgs) -> np.ndarray:
     """[seeds] scores of settings, with seeds that no search has seen."""
-    seeds = range(FIRST_UNSEEN, FIRST_UNSEEN + args.seeds)
+    keeping = Keeping(folder, name, quiet=True, processes=args.processes)
     if is_experiment(folder / name):
-        result = train(resume=folder / name, processes=args.processes, quiet=True)
+        result = resume_experiment(folder / name, None, None, keeping)
     else:
-        shared = {key: value for key, value in config.items() if key != "seed"}
-        given = written(shared, folder, f"{name}.json")
-        keeping = {"runs_dir": folder, "run_name": name, "processes": args.processes, "quiet": True}
-        result = train(config=given, seeds=list(seeds), **keeping)
-    assert isinstance(result, ExperimentResult)
+        given = written({key: value for key, value in config.items() if key != "seed"}, folder, f"{name}.json")
+        seeds = range(FIRST_UNSEEN, FIRST_UNSEEN + args.seeds)
+        result = train_seeds(None, seeds, keeping, config=given)
     if len(result.scores) < args.seeds:
         raise ConfigError(f"Only {len(result.scores)} of {args.seeds} seeds have ended in {result.path}. Run it again.")
     return np.array([result.scores[seed] for seed in sorted(result.scores)])
@@ -184,7 +183,8 @@ def run(args: TuneArgs) -> int:
     console.print(table)
     console.print(f"`shoal tune` is above the search by hand by {gap}.", highlight=False)
     shown = ", ".join(f"{iqm(each):.4g}" for each in ranked)
-    console.print(f"Its best {len(ranked)}, in its order: {shown}. Kendall's tau {tau:.2f}.", highlight=False)
+    agrees = "all alike" if math.isnan(tau) else f"Kendall's tau {tau:.2f}"
+    console.print(f"Its best {len(ranked)}, in its order: {shown}; {agrees}.", highlight=False)
     scores = {"no search": default, "by hand": by_hands, **{f"rank {k + 1}": each for k, each in enumerate(ranked)}}
     write_document(args.out, {"gap": gap, "tau": tau, "scores": {name: list(each) for name, each in scores.items()}})
     return 0
