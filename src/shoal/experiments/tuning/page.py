@@ -94,7 +94,7 @@ def _trials(tuner: Tuner) -> Section:
     for trial in tuner.ranked()[:MOST_ROWS]:
         scores, values = tuner.scores_of(trial.number), tuner.values_of(trial)
         spread = f"{min(scores.values()):.4g}{TO}{max(scores.values()):.4g}" if len(scores) > 1 else ""
-        rows.append([trial.number, trial.value, len(scores), spread, *(_shown(values.get(name)) for name in names)])
+        rows.append([trial.number, trial.value, len(scores), spread, *(as_shown(values.get(name)) for name in names)])
     columns = ["trial", "value", "seeds", "spread", *(name.removeprefix("algo.") for name in names)]
     blocks = [build.table("best first; those of more seeds before those of fewer", columns, rows, size="wide")]
     return Section("Trials", blocks if rows else [])
@@ -111,7 +111,7 @@ def _slice(parameter: Parameter, trials: list[FrozenTrial]) -> Block:
     keys = [parameter.key(choice) for choice in parameter.choices]
     points = [(trial.params[parameter.name], trial.value) for trial in trials if parameter.name in trial.params]
     x = [keys.index(value) if keys else math.log10(value) if parameter.log else value for value, _ in points]
-    below = {"names": [_shown(key) for key in keys]} if keys else {"log": parameter.log}
+    below = {"names": [as_shown(key) for key in keys]} if keys else {"log": parameter.log}
     return build.dots(parameter.name, x, [value or 0.0 for _, value in points], **below, size="third", height=150)
 
 
@@ -141,11 +141,12 @@ def _setup(tuner: Tuner) -> Section:
 
 def _range(parameter: Parameter) -> str:
     if parameter.choices:
-        return ", ".join(map(_shown, parameter.choices))
+        return ", ".join(map(as_shown, parameter.choices))
     return f"{parameter.low:g} to {parameter.high:g}{', by logarithm' if parameter.log else ''}"
 
 
-def _shown(value: object) -> str:
+def as_shown(value: object) -> str:
+    """A setting in a few digits."""
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 

@@ -16,7 +16,7 @@ from shoal.experiments.processes import Crew, choose_processes
 from shoal.experiments.train import Keeping, plan
 from shoal.experiments.tuning.driver import Tuner, counted
 from shoal.experiments.tuning.folder import Search, create_search, open_search
-from shoal.experiments.tuning.page import write_tuning_report
+from shoal.experiments.tuning.page import as_shown, write_tuning_report
 from shoal.experiments.tuning.space import read_space
 from shoal.options import Values
 from shoal.registry import as_world
@@ -137,7 +137,7 @@ def _conclude(tuner: Tuner, budget: Budget, progress: Progress) -> TuneResult:
         return TuneResult(tuner.folder, None, None, {}, trials)
     values = tuner.values_of(best)
     report = write_tuning_report(tuner)
-    shown = ", ".join(f"{name}={value}" for name, value in values.items())
+    shown = ", ".join(f"{name}={as_shown(value)}" for name, value in values.items())
     seeds = counted(len(tuner.scores_of(best.number)), "seed")
     progress.say(f"Best of {counted(trials, 'trial')}, over {seeds}: {best.value:.4g} with {shown}.")
     progress.say(f"Train with it: shoal train --config {path} --seeds 8")
