@@ -1,10 +1,13 @@
 """The suite "defaults": tasks that can be played, a file that can be gone on with, and scores that mean something."""
 
+import pkgutil
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 
 import shoal
-from shoal.bench.defaults.suite import DefaultsArgs, read, run, settings_of
+from shoal.bench.defaults.suite import CONTENDERS, DefaultsArgs, read, run, settings_of
 from shoal.bench.defaults.tasks import KERNELS, TASKS
 from shoal.bench.defaults.verdict import Outcome, gap, normalised, overall
 from shoal.errors import ConfigError, UnknownName
@@ -57,6 +60,13 @@ def test_scores_lie_between_chance_and_the_best_and_a_gap_is_seen():
     better = gap(scores["good"], scores["bad"], ["cartpole"])
     assert 0.9 < better.low <= better.value <= better.high
     assert gap(scores["good"], scores["good"], ["cartpole"]).low < 0
+
+
+@pytest.mark.parametrize("name", CONTENDERS)
+def test_every_contender_can_be_made(name):
+    pytest.importorskip(CONTENDERS[name].package)
+    made = pkgutil.resolve_name(CONTENDERS[name].entry)(task=asdict(TASKS["cartpole"]), seed=0, algo="ppo", settings={})
+    assert made.task == TASKS["cartpole"]
 
 
 def test_runs_are_written_down_once(tmp_path, capsys):

@@ -19,7 +19,7 @@ from torch.distributions import Categorical, Normal
 
 from shoal.bench.defaults.ours import score
 from shoal.bench.defaults.tasks import Task
-from shoal.bench.trainers.torch_ppo import network
+from shoal.bench.trainers.torch_lanes import Separate
 from shoal.options import Values
 from shoal.registry import make
 from shoal.trees import Tree
@@ -66,7 +66,8 @@ class Agent(nn.Module):
         self.discrete = isinstance(action_space, gym.spaces.Discrete)
         inputs = gym.spaces.flatdim(obs_space)
         outputs = int(action_space.n) if self.discrete else action_space.shape[0]  # type: ignore[attr-defined,index]
-        self.actor, self.critic = network(inputs, outputs, 0.01), network(inputs, 1, 1.0)
+        networks = Separate(inputs, outputs)
+        self.actor, self.critic = networks.actor, networks.critic
         self.log_std = nn.Parameter(torch.zeros(1, outputs), requires_grad=not self.discrete)
         self.statistics = Running((inputs,))
 
