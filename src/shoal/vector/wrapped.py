@@ -8,6 +8,7 @@ first) is begun anew, dragged along, and begun anew once more when its turn come
 from __future__ import annotations
 
 import numpy as np
+from gymnasium.core import RenderFrame
 from gymnasium.vector import AutoresetMode
 
 from shoal.errors import ConfigError
@@ -121,7 +122,7 @@ class WrappedBatch(Batch):
             "episode_r": self._episodes.returns, "episode_l": self._episodes.lengths,
         }  # fmt: skip
 
-    def render(self) -> tuple[np.ndarray, ...] | None:
+    def render(self) -> tuple[RenderFrame, ...] | None:
         """What the lanes inside draw."""
         return self.inner.render()
 

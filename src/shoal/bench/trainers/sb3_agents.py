@@ -6,6 +6,8 @@ nothing ("null"): what the best of all environments could make of it. With "imag
 
 from __future__ import annotations
 
+from typing import Any
+
 import gymnasium as gym
 import numpy as np
 from stable_baselines3 import DQN, PPO, SAC
@@ -76,5 +78,6 @@ class Null(ShoalVecEnv):
 def _lanes(work: Work, variant: str) -> VecEnv:
     if not variant:
         return make_vec_env("CartPole-v1", work.num_envs, seed=work.seed)
-    lanes = vec_env(work.world, work.num_envs, seed=work.seed, **({} if variant == "images" else {"num_threads": 1}))
+    options: dict[str, Any] = {} if variant == "images" else {"num_threads": 1}
+    lanes = vec_env(work.world, work.num_envs, seed=work.seed, **options)
     return Null(lanes.batch) if variant == "null" else lanes

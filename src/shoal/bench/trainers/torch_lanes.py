@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import gymnasium as gym
 import numpy as np
@@ -11,6 +11,9 @@ from torch import Tensor, nn
 
 from shoal.bench.minatar import GAMES
 from shoal.bench.trainers import Work
+
+if TYPE_CHECKING:
+    from jax import Array as Key
 
 ROOT_2 = 2**0.5
 Array = np.ndarray
@@ -52,15 +55,17 @@ def convolution(inputs: int, outputs: int, side: int, stride: int = 1) -> nn.Con
     return layer
 
 
+def network(inputs: int, outputs: int, gain: float) -> nn.Sequential:
+    """2 x 64 tanh units."""
+    return nn.Sequential(layer(inputs, 64), nn.Tanh(), layer(64, 64), nn.Tanh(), layer(64, outputs, gain))
+
+
 class Separate(nn.Module):
     """An actor and a critic of 2 x 64 tanh units."""
 
     def __init__(self, inputs: int, actions: int) -> None:
         super().__init__()
-        self.actor, self.critic = (
-            nn.Sequential(layer(inputs, 64), nn.Tanh(), layer(64, 64), nn.Tanh(), layer(64, outputs, gain))
-            for outputs, gain in ((actions, 0.01), (1, 1.0))
-        )
+        self.actor, self.critic = network(inputs, actions, 0.01), network(inputs, 1, 1.0)
 
     def forward(self, obs: Tensor) -> tuple[Tensor, Tensor]:
         return self.actor(obs), self.critic(obs).flatten()
@@ -155,6 +160,6 @@ class GymnaxLanes:
         obs, self._state, reward, terminated, truncated, _ = self._go(self._keys(self._key), self._state, actions)
         return np.asarray(obs), np.asarray(reward), np.asarray(terminated), np.asarray(truncated), {}
 
-    def _keys(self, key: object) -> object:
+    def _keys(self, key: Key) -> Key:
         self._key, drawn = self._jax.random.split(key)
         return self._jax.random.split(drawn, self._num_envs)
