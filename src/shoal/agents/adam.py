@@ -39,6 +39,12 @@ class FlatAdam:
         self.flat.addcdiv_(self.first_moment, scale, value=-lr / (1 - beta_1**count))
         self.grad.zero_()
 
+    def clipped_step(self, lr: float, max_norm: float) -> float:
+        """`clip_grad` and `step`; returns the norm that the gradient had."""
+        norm = float(self.clip_grad(max_norm))
+        self.step(lr)
+        return norm
+
     def tensors(self) -> dict[str, Tensor]:
         """The moments and the counter themselves (not copies), by name."""
         names = ("first_moment", "second_moment", "num_updates")

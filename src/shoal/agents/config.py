@@ -134,6 +134,7 @@ class PPOConfig:
 
     def num_minibatches(self, num_envs: int) -> int:
         """Into how many parts a rollout of `num_envs` lanes is cut."""
+        self.check_batch(num_envs)
         if self.minibatches is not None:
             return self.minibatches
         most = MOST_MINIBATCHES if self.memory == "none" else MOST_WITH_MEMORY

@@ -16,8 +16,9 @@ from torch.nn import functional as F
 from shoal.agents.adam import FlatAdam, flatten_parameters
 from shoal.agents.agent import Act, Mask
 from shoal.agents.config import DDDQNConfig, scheduled
+from shoal.agents.encoders import compile_network
 from shoal.agents.fast.dddqn import FastDDDQN
-from shoal.agents.networks import compile_network, mask_logits, mask_tensor, own_weights
+from shoal.agents.networks import mask_logits, mask_tensor, own_weights
 from shoal.agents.offpolicy import OffPolicyAgent, Seen, together
 from shoal.agents.rollout import Rollout
 from shoal.agents.share import draw_rows, forward_rows

@@ -297,3 +297,8 @@ class EncodedActorCritic(nn.Module):
     def forward(self, obs: Tree, state: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor | None]:
         features = self.encoder(obs)
         return self.policy(features), self.value(features).squeeze(-1), state
+
+
+def compile_network(network: nn.Module, device: torch.device) -> None:
+    """Let `torch.compile` make machine code of a network in place, when it is first used; on a GPU with CUDA graphs."""
+    network.compile(mode="reduce-overhead" if device.type == "cuda" else None)

@@ -329,11 +329,6 @@ class ActorCritic(nn.Module):
         return self.policy(self.actor(features)), self.value(self.critic(features)).squeeze(-1), state
 
 
-def compile_network(network: nn.Module, device: torch.device) -> None:
-    """Let `torch.compile` make machine code of a network in place, when it is first used; on a GPU with CUDA graphs."""
-    network.compile(mode="reduce-overhead" if device.type == "cuda" else None)
-
-
 @contextmanager
 def own_weights(generator: torch.Generator) -> Iterator[None]:
     """The first weights that are made here come from `generator`, and torch's own generator stays as it was.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple, Protocol
 
 import gymnasium as gym
@@ -20,11 +20,11 @@ from shoal.agents.adam import FlatAdam
 from shoal.agents.agent import Act, Mask
 from shoal.agents.checks import check_device, check_parts, raise_not_finite, take_over
 from shoal.agents.config import PPOConfig, scheduled
-from shoal.agents.encoders import EncodedActorCritic, make_encoder
+from shoal.agents.encoders import EncodedActorCritic, compile_network, make_encoder
 from shoal.agents.fast.adam import Stepper
 from shoal.agents.fast.ppo import FastPPO, fast_ppo
 from shoal.agents.images import by_pixel
-from shoal.agents.networks import ActorCritic, compile_network, head_for, mask_logits, mask_tensor, own_weights
+from shoal.agents.networks import ActorCritic, head_for, mask_logits, mask_tensor, own_weights
 from shoal.agents.normalise import ObsNormaliser, RewardNormaliser
 from shoal.agents.recurrent import RecurrentActorCritic
 from shoal.agents.rollout import Rollout, gae
@@ -84,9 +84,9 @@ class PPO:
         self.reward_normaliser = RewardNormaliser(config.gamma) if config.normalise_reward else None
         self.behaviour: Behaviour | None = None
         self.share: Share | None = None
-        self._num_minibatches: dict[int, int] = {}
+        self.num_minibatches = lru_cache(config.num_minibatches)  # looked at once, and not in every update
         self._fast = fast_ppo(self)
-        self._stepper = Stepper(self.optimizer) if config.fast and self.device.type == "cpu" else None
+        self._adam = Stepper(self.optimizer) if config.fast and self.device.type == "cpu" else self.optimizer
         if config.compile and self._fast is None:
             compile_network(self.network, self.device)
 
@@ -188,13 +188,6 @@ class PPO:
             scheduled(config.entropy, config.entropy_final, progress),
         )
 
-    def num_minibatches(self, num_envs: int) -> int:
-        """Into how many parts a rollout of `num_envs` lanes is cut: looked at once, and not in every update."""
-        if num_envs not in self._num_minibatches:
-            self.config.check_batch(num_envs)
-            self._num_minibatches[num_envs] = self.config.num_minibatches(num_envs)
-        return self._num_minibatches[num_envs]
-
     def targets(self, rollout: Rollout) -> Targets:
         """Advantages and value targets. A truncated lane bootstraps from its `final_obs`, a terminated one does not."""
         next_value = np.empty_like(rollout.value)
@@ -260,26 +253,16 @@ class PPO:
                 if config.target_kl is not None and stats["train/approx_kl"] > 1.5 * config.target_kl:
                     return {name: total / count for name, total in sums.items()}
                 loss.backward()
-                if not np.isfinite(self._step(rates.lr)):
+                if not np.isfinite(self._adam.clipped_step(rates.lr, config.max_grad_norm)):
                     raise_not_finite(rows, params, value, rollout.num_envs, epoch)
         return {name: total / count for name, total in sums.items()}
-
-    def _step(self, lr: float) -> float:
-        """One step along the gradient, which is shortened and then cleared; returns the norm that it had."""
-        max_norm = self.config.max_grad_norm
-        if self._stepper is not None:
-            norm = self._stepper.step(lr, max_norm)
-            self.optimizer.grad.zero_()
-            return norm
-        norm = float(self.optimizer.clip_grad(max_norm))
-        self.optimizer.step(lr)
-        return norm
 
     def _rows_of(self, rollout: Rollout) -> Tree:
         """What every epoch looks at, [T * B, *obs]; with memory [T, B, *obs]."""
         if self.state_size:
             return self._observe(index_tree(rollout.obs, slice(0, rollout.num_steps)))
-        return by_pixel(self._observe(_flat_rows(rollout.obs, rollout.num_steps)), self.observation_space)
+        rows = self._observe(_flat_rows(rollout.obs, rollout.num_steps))
+        return by_pixel(rows, self.observation_space) if isinstance(self.network, EncodedActorCritic) else rows
 
     def _forward_minibatches(self, rollout: Rollout, obs: Tree) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """One epoch in random order: row numbers [M], params [M, P] and values [M] of every minibatch.

@@ -15,8 +15,9 @@ from torch import Tensor, nn
 from shoal.agents.adam import FlatAdam, flatten_parameters
 from shoal.agents.agent import Act, Mask
 from shoal.agents.config import SACConfig, scheduled
+from shoal.agents.encoders import compile_network
 from shoal.agents.fast.sac import FastSAC
-from shoal.agents.networks import compile_network, mask_tensor, own_weights
+from shoal.agents.networks import mask_tensor, own_weights
 from shoal.agents.offpolicy import OffPolicyAgent, Seen, together
 from shoal.agents.rollout import Rollout
 from shoal.agents.share import forward_rows

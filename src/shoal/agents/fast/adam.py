@@ -38,6 +38,12 @@ class Stepper:
             adam.num_updates += 1
         return norm
 
+    def clipped_step(self, lr: float, max_norm: float) -> float:
+        """`step`, and clear the gradient, as `FlatAdam.clipped_step` does."""
+        norm = self.step(lr, max_norm)
+        self.adam.grad.zero_()
+        return norm
+
 
 @entry(fastmath=FAST)
 def adam_step(flat, grads, first, second, lr, beta_1, beta_2, eps, count, max_norm):
