@@ -19,6 +19,9 @@ from shoal.jit.rng import Rng
 from shoal.vector.kernel.kernel import Kernel
 from shoal.vector.spaces import num_actions
 
+Span = tuple[int, int]
+"""The smallest and the largest whole number that something can be."""
+
 
 @dataclass(frozen=True)
 class Number:
@@ -26,8 +29,8 @@ class Number:
 
     constant: bool = False
     dtype: np.dtype | None = field(default=None, compare=False)
-    span: tuple[int, int] | None = None
-    """The smallest and largest whole number that it can be, where the driver has seen to that."""
+    span: Span | None = None
+    """What it can be, where the driver has seen to that."""
 
 
 @dataclass(frozen=True)
@@ -137,16 +140,22 @@ class Scope:
     """What is known inside one function."""
 
     def __init__(
-        self, definition: ast.FunctionDef, arguments: Mapping[str, Kind], lookup: Callable[[str], Any]
+        self,
+        definition: ast.FunctionDef,
+        arguments: Mapping[str, Kind],
+        lookup: Callable[[str], Any],
+        spans: Mapping[str, Span] | None = None,
     ) -> None:
-        """`lookup(name)` gives the value of a global or closure variable, or something that is no constant."""
+        """`lookup(name)` gives the value of a global or closure variable, or something that is no constant.
+
+        `spans` are what arguments can be, as far as callers tell.
+        """
         self.names: dict[str, Kind] = dict(arguments)
         self._lookup = lookup
         self._ranges = dict(_loop_ranges(definition, self))
         assigned = _assigned(definition)
-        for name, kind in arguments.items():
-            if isinstance(kind, Number) and kind.span is not None and name not in assigned:
-                self._ranges[name] = kind.span
+        seen_to = {name: kind.span for name, kind in arguments.items() if isinstance(kind, Number) and kind.span}
+        self._ranges |= {name: span for name, span in {**(spans or {}), **seen_to}.items() if name not in assigned}
         for name, value in _assigned_once(definition, set(arguments)):
             kind = self.kind(value)
             if kind is not None and not isinstance(kind, Number):
@@ -212,7 +221,7 @@ class Scope:
 
     # ------------------------------------------------------------------ which whole numbers an expression can be
 
-    def interval(self, node: ast.expr) -> tuple[int, int] | None:
+    def interval(self, node: ast.expr) -> Span | None:
         """The smallest and largest value of a whole number, or None where that is not known."""
         if isinstance(node, ast.Constant):
             return (node.value, node.value) if type(node.value) is int else None
@@ -235,7 +244,7 @@ class Scope:
             return self._of_call(node)
         return None
 
-    def _of_operator(self, node: ast.BinOp) -> tuple[int, int] | None:
+    def _of_operator(self, node: ast.BinOp) -> Span | None:
         left, right = self.interval(node.left), self.interval(node.right)
         if isinstance(node.op, ast.Mod) and right and right[0] == right[1] > 0:
             return (0, right[0] - 1)
@@ -253,7 +262,7 @@ class Scope:
             return min(quotients), max(quotients)
         return None
 
-    def _of_call(self, node: ast.Call) -> tuple[int, int] | None:
+    def _of_call(self, node: ast.Call) -> Span | None:
         if self.calls_builtin(node, "len") and len(node.args) == 1:
             cells = self.kind(node.args[0])
             return (cells.shape[0], cells.shape[0]) if isinstance(cells, Cells) else None
@@ -276,7 +285,7 @@ class Scope:
         )
 
 
-def _of_storage(kind: Kind) -> tuple[int, int] | None:
+def _of_storage(kind: Kind) -> Span | None:
     """What a number of a narrow type can be."""
     dtype = kind.dtype if isinstance(kind, Number) else None
     if dtype is None or dtype.kind not in "iu" or dtype.itemsize > 2:
@@ -284,7 +293,7 @@ def _of_storage(kind: Kind) -> tuple[int, int] | None:
     return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
 
 
-def _of_constant(value: Any) -> tuple[int, int] | None:
+def _of_constant(value: Any) -> Span | None:
     return (int(value), int(value)) if isinstance(value, int | np.integer) else None
 
 
@@ -306,12 +315,12 @@ def _assigned_once(definition: ast.FunctionDef, arguments: set[str]) -> Iterator
                 yield name, node.value
 
 
-def _loop_ranges(definition: ast.FunctionDef, scope: Scope) -> Iterator[tuple[str, tuple[int, int]]]:
+def _loop_ranges(definition: ast.FunctionDef, scope: Scope) -> Iterator[tuple[str, Span]]:
     """Loop variables of `for k in range(...)` with known bounds that nothing else assigns."""
     scope._ranges = {}
     counts = _assigned(definition)
     arguments = {argument.arg for argument in definition.args.args}
-    spans: dict[str, list[tuple[int, int]]] = {}
+    spans: dict[str, list[Span]] = {}
     loops: dict[str, int] = {}
     for node in ast.walk(definition):
         if not isinstance(node, ast.For) or not isinstance(node.target, ast.Name):
@@ -329,7 +338,7 @@ def _loop_ranges(definition: ast.FunctionDef, scope: Scope) -> Iterator[tuple[st
             yield name, (min(low for low, _ in known), max(high for _, high in known))
 
 
-def _span(bounds: list[tuple[int, int] | None]) -> tuple[int, int] | None:
+def _span(bounds: list[tuple[int, int] | None]) -> Span | None:
     """The smallest and largest number of `range(...)`, given those of each of its arguments."""
     known = [bound for bound in bounds if bound is not None]
     if len(known) < len(bounds) or not 0 < len(known) <= 3:

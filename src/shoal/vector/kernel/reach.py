@@ -15,7 +15,7 @@ from numba.core.dispatcher import Dispatcher
 from shoal.errors import KernelError
 from shoal.vector.kernel.forms import has_parts, unpacking
 from shoal.vector.kernel.kernel import Kernel
-from shoal.vector.kernel.kinds import SIGNATURES, Fields, Kind, Number, Scope, argument_kinds
+from shoal.vector.kernel.kinds import SIGNATURES, Fields, Kind, Number, Scope, Span, argument_kinds
 from shoal.vector.kernel.lint import Mistake, check_function, check_signature
 from shoal.vector.kernel.rewrite import clearing
 
@@ -51,6 +51,9 @@ class Reach:
         self._trees: dict[Callable, tuple[ast.FunctionDef, dict[str, Any]]] = {}
         self._roles: dict[Callable, str] = {}
         self._arguments: dict[Callable, dict[str, Kind]] = {}
+        self._spans: dict[Callable, dict[str, Span]] = {}
+        self._handed_on: set[Callable] = set()
+        """Functions that are called from elsewhere too, or used as values: nobody sees what those are called with."""
         if kernel is not None:
             self._follow(kernel)
 
@@ -117,7 +120,8 @@ class Reach:
     def scope(self, function: Callable) -> Scope:
         """What is known inside `function`."""
         definition, names = self.parse(function)
-        return Scope(definition, self._arguments.get(function, {}), lambda name: names.get(name, MISSING))
+        spans = {} if function in self._handed_on else self._spans.get(function, {})
+        return Scope(definition, self._arguments.get(function, {}), lambda name: names.get(name, MISSING), spans)
 
     def _meant(self, name: str, scope: Scope) -> str:
         """What a name that is not defined may be meant for."""
@@ -162,6 +166,7 @@ class Reach:
             if mistake:
                 raise KernelError(f"{where(function, mistake[0])} {mistake[1]}")
             self._roles[function] = name
+            self._handed_on.add(function)
             self._note(function, argument_kinds(kernel, name))
             self._enter(function)
 
@@ -169,6 +174,10 @@ class Reach:
         """Tell what `function` calls what it is called with."""
         definition, names = self.parse(function)
         scope = self.scope(function)
+        for other in _handed_on(definition, names) - self._handed_on:
+            self._handed_on.add(other)
+            if self._spans.get(other):
+                self._enter(other, depth + 1)
         for node in ast.walk(definition):
             callee = called(node, names) if isinstance(node, ast.Call) else None
             if callee is None or depth > 50:
@@ -177,7 +186,8 @@ class Reach:
                 self._roles[callee] = node.func.id.removeprefix(_ABOVE)  # type: ignore[attr-defined]
             starred = any(isinstance(argument, ast.Starred) for argument in node.args)  # type: ignore[attr-defined]
             kinds = [] if starred else [scope.kind(argument) for argument in node.args]  # type: ignore[attr-defined]
-            if self._note(callee, kinds):
+            is_new = self._note(callee, kinds)
+            if self._note_spans(callee, {} if starred else self._spans_of(node, callee, scope)) or is_new:  # type: ignore[arg-type]
                 self._enter(callee, depth + 1)
 
     def _note(self, function: Callable, kinds: list[Kind]) -> bool:
@@ -188,6 +198,23 @@ class Reach:
         new = {name: kind for name, kind in named.items() if old is None or old.get(name) == kind}
         self._arguments[function] = new
         return old is None or new != old
+
+    def _spans_of(self, node: ast.Call, callee: Callable, scope: Scope) -> dict[str, Span]:
+        """Between which whole numbers the arguments of this call are known to lie, by name."""
+        definition, _ = self.parse(callee)
+        named = {a.arg: value for a, value in zip(definition.args.args, node.args, strict=False)}
+        named |= {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg is not None}
+        spans = {name: scope.interval(value) for name, value in named.items()}
+        return {name: span for name, span in spans.items() if span is not None}
+
+    def _note_spans(self, function: Callable, spans: dict[str, Span]) -> bool:
+        """Whether this call lets the arguments of `function` be something else than the calls before."""
+        old = self._spans.get(function)
+        both = spans if old is None else {name: spans[name] for name in spans.keys() & old.keys()}
+        if old is not None:
+            both = {name: (min(span[0], old[name][0]), max(span[1], old[name][1])) for name, span in both.items()}
+        self._spans[function] = both
+        return both != old
 
     # ------------------------------------------------------------------ super()
 
@@ -250,6 +277,15 @@ class _Clipped(ast.NodeTransformer):
         least = ast.Call(ast.Name("max", ast.Load()), node.args[:2], [])
         made = ast.Call(ast.Name("min", ast.Load()), [least, node.args[2]], [])
         return ast.fix_missing_locations(ast.copy_location(made, node))
+
+
+def _handed_on(definition: ast.FunctionDef, names: dict[str, Any]) -> set[Callable]:
+    """Functions that this one refers to without calling them there."""
+    calls = [node for node in ast.walk(definition) if isinstance(node, ast.Call)]
+    called_here = {id(node.func) for node in calls}
+    named = [node for node in ast.walk(definition) if isinstance(node, ast.Name | ast.Attribute)]
+    as_calls = [ast.Call(node, [], []) for node in named if id(node) not in called_here]
+    return {callee for callee in (called(call, names) for call in as_calls) if callee is not None}
 
 
 def _gives_something(definition: ast.FunctionDef) -> bool:
