@@ -13,8 +13,10 @@ for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
 _configurations = tempfile.TemporaryDirectory(prefix="shoal-config-")
 os.environ["XDG_CONFIG_HOME"] = _configurations.name
 
-# a shell has its background jobs ignore Ctrl-C, and so would every process that a test starts and interrupts
+# a shell has its background jobs ignore Ctrl-C, `nohup` a closed terminal, and so would every process that a test starts
 signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP"):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 settings.register_profile("shoal", deadline=None, derandomize=True)  # first examples compile, so no deadline
 settings.load_profile("shoal")
