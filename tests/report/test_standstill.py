@@ -53,6 +53,14 @@ def test_it_is_told_from_the_first_and_the_last_episodes(tmp_path, episodes):
     assert "--algo.explore" in standstill(a_run(tmp_path / "dddqn", returns, "dddqn"), 2_500)
 
 
+def test_a_damaged_line_is_no_episode(tmp_path):
+    run = a_run(tmp_path / "stuck", [-200.0] * 60)
+    lines = (run / "monitor.csv").read_bytes().split(b"\n")
+    lines[5:9] = [b"-200,\x80\x04c,1", b"nan,200,1", b"-200,0,1", b"-200"]
+    (run / "monitor.csv").write_bytes(b"\n".join(lines))
+    assert "56 of the first 56 episodes" in standstill(run, 2_500)
+
+
 def test_who_learns_or_has_played_little_is_told_nothing(tmp_path):
     learns = [-200.0] * 300 + [-15.0] * 100
     differs = np.random.default_rng(0).normal(size=300)

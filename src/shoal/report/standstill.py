@@ -136,6 +136,16 @@ def _ends(path: Path) -> tuple[list[Episode], list[Episode]]:
 
 
 def _episodes(part: bytes) -> list[Episode]:
-    """Episodes in the whole lines of a part of the file; its first line may be cut, and so may the last."""
-    rows = (line.split(",") for line in part.decode().split("\n")[1:-1])
-    return [(row[0], row[1]) for row in rows if len(row) == 3 and row[0] != "r"]
+    """Episodes in the whole lines of a part of the file; its first line may be cut, and so may the last.
+
+    A line that is no episode counts as none: a report is worth more than a sentence about a damaged line.
+    """
+    rows = (line.split(",") for line in part.decode(errors="replace").split("\n")[1:-1])
+    return [(row[0], row[1]) for row in rows if len(row) == 3 and _is_episode(row[0], row[1])]
+
+
+def _is_episode(value: str, length: str) -> bool:
+    try:
+        return math.isfinite(float(value)) and int(length) > 0
+    except ValueError:
+        return False
