@@ -8,6 +8,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
+import shoal
 from shoal.vector.kernel import Kernel, i32, record
 from shoal.vector.kernel.kinds import Cells, Scope, of_space
 from shoal.vector.kernel.reach import Reach
@@ -86,3 +87,21 @@ def test_what_a_helper_is_called_with_bounds_its_arguments(kernel, span):
     scope = Reach(kernel()).scope(cell)
     assert scope.interval(ast.Name("k", ast.Load())) == span
     assert scope.is_inside(ast.parse("s.cells").body[0].value, ast.Name("k", ast.Load())) == (span is not None)
+
+
+def late(s, k):
+    return s.cells[k - 7] if k > 6 else s.cells[k]
+
+
+class Guarded(Row):
+    """Has a branch for numbers that its callers never hand on."""
+
+    def observe(s, p, out):
+        for k in range(2):
+            out[0] += late(s, k)
+
+
+def test_what_no_caller_reaches_is_no_mistake():
+    batch = shoal.make(Guarded, 2)
+    batch.reset(seed=0)
+    batch.close()

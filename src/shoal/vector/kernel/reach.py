@@ -87,7 +87,7 @@ class Reach:
     def checked_scope(self, function: Callable) -> Scope:
         """What is known inside `function`; `KernelError` for a mistake that can be seen in its source."""
         definition, names = self.parse(function)
-        scope = self.scope(function)
+        scope = self.scope(function, with_spans=False)  # what no caller needs may stand in a branch that is never taken
 
         def meaning(name: str) -> Any:
             return names[name]
@@ -97,7 +97,7 @@ class Reach:
             check_function(self.role(function), definition, scope, meaning, lambda name: self._meant(name, scope))
         except Mistake as mistake:
             raise KernelError(f"{where(function, mistake.line)}: {mistake.sentence}") from None
-        return scope
+        return self.scope(function)
 
     def preamble(self, function: Callable) -> list[ast.stmt]:
         """Statements to put before the function's own: `out` starts at zero, a scalar action is a float64 or int64."""
@@ -117,10 +117,10 @@ class Reach:
                 return [ast.copy_location(statement, definition.body[0])]
         return []
 
-    def scope(self, function: Callable) -> Scope:
-        """What is known inside `function`."""
+    def scope(self, function: Callable, with_spans: bool = True) -> Scope:
+        """What is known inside `function`, `with_spans` also of the numbers that it is called with."""
         definition, names = self.parse(function)
-        spans = {} if function in self._handed_on else self._spans.get(function, {})
+        spans = self._spans.get(function, {}) if with_spans and function not in self._handed_on else {}
         return Scope(definition, self._arguments.get(function, {}), lambda name: names.get(name, MISSING), spans)
 
     def _meant(self, name: str, scope: Scope) -> str:
