@@ -13,7 +13,8 @@ for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
 _configurations = tempfile.TemporaryDirectory(prefix="shoal-config-")
 os.environ["XDG_CONFIG_HOME"] = _configurations.name
 
-# a shell has its background jobs ignore Ctrl-C, and `nohup` a closed terminal; so would every process that a test starts
+# a shell has its background jobs ignore Ctrl-C, and `nohup` a closed terminal;
+# so would every process that a test starts and interrupts
 signal.signal(signal.SIGINT, signal.default_int_handler)
 if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
